@@ -1,0 +1,51 @@
+# Everything sets itself up: a machine with Python 3.11+ and make is enough.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check bench clean
+
+help:  ## list these commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+install: .venv/.installed-all  ## install nses with all extras into .venv
+
+demo: .venv/.installed  ## train all four algorithms on point-trap: a table and a picture in minutes
+	$(BIN)/nses reproduce point-trap --recipe laptop --runs 5 --directory demo
+
+test: .venv/.installed-dev  ## run every test (under 15 minutes on two cores)
+	$(BIN)/python -m pytest
+
+check: .venv/.installed-dev  ## format, lint, types, import layers and the fast tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright
+	$(BIN)/python -m pytest -m "not slow"
+
+bench: .venv/.installed-dev  ## measure, as ratios within one run; results go to benchmarks/results
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove the environment, compiled code and caches (runs stay)
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "nses needs Python 3.11 or newer; say which with: make PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+# One stamp per set of extras, so that nothing is installed twice; each later one adds to the former.
+.venv/.installed: pyproject.toml constraints.txt | .venv/.created
+	$(PIP) install --quiet --constraint constraints.txt --editable .
+	@touch $@
+
+.venv/.installed-dev: .venv/.installed
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+.venv/.installed-all: .venv/.installed-dev
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[atari,ray,dashboard,video,dev]'
+	@touch $@

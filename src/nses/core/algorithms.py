@@ -1,0 +1,273 @@
+"""Conti et al. 2018: ES, NS-ES, NSR-ES and NSRA-ES are four rows of one table around one step."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.core import archive, moments, optimizers
+from nses.core.archive import Archive
+from nses.core.noise import Table, sample
+from nses.core.novelty import novelty
+from nses.core.optimizers import OPTIMIZERS
+from nses.core.ranks import centered_ranks
+from nses.core.seeding import Purpose, episode_seeds, generator
+from nses.core.values import (
+    Best,
+    Candidates,
+    Evaluate,
+    Evaluation,
+    Floats,
+    Member,
+    Report,
+    State,
+    Vector,
+)
+from nses.core.weight import Weight, adapt, keep
+
+LONGEST_REPORTED_BEHAVIOR = 16
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """The lines in which the four differ: what to ascend (f and N are ranks), and how w moves."""
+
+    name: str
+    objective: Callable[[Floats, Floats, float], Floats]
+    adapt: Callable[..., Weight]
+    population: bool  # whether it has M members, or always one
+
+
+ALGORITHMS = {
+    row.name: row
+    for row in (
+        #          name       F_i = objective(f_i, N_i, w)             w_{t+1}  M > 1
+        Algorithm("es", lambda f, N, w: f, keep, False),
+        Algorithm("ns-es", lambda f, N, w: N, keep, True),
+        Algorithm("nsr-es", lambda f, N, w: (f + N) / 2, keep, True),
+        Algorithm("nsra-es", lambda f, N, w: w * f + (1 - w) * N, adapt, True),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """The paper's symbols, with the paper's values where it gives one for all tasks."""
+
+    n: int
+    sigma: float = 0.02
+    lr: float = 0.01
+    l2: float = 0.005
+    M: int = 5
+    k: int = 10
+    E: int = 30
+    w: float = 1.0
+    t_w: int = 50
+    delta_w: float = 0.05
+    min_gain: float = 0.0
+    weight_per_member: bool = False
+    ordinal_ranks: bool = False
+    fresh_selection: bool = False
+    optimizer: str = "adam"
+    distance: str = "squared-euclidean"
+    moments_probability: float = 0.01
+
+
+class NotFinite(ArithmeticError):
+    """An update would have put NaN or infinity into theta. It was not applied."""
+
+
+def selection_probabilities(N: Floats) -> Floats:
+    """P(m) = N(theta^m, A) / sum_j N(theta^j, A) (Eq. 1); uniform where the sum is 0 or not finite."""
+    total = N.sum()
+    if not (np.isfinite(total) and total > 0):
+        return np.full(len(N), 1 / len(N))
+    return N / total
+
+
+def select(P: Floats, seed: int, t: int) -> int:
+    """m ~ P."""
+    u = generator(seed, t, 0, Purpose.SELECTION).random()
+    return min(int(np.searchsorted(np.cumsum(P), u, side="right")), len(P) - 1)
+
+
+def objective(algorithm: Algorithm, f: Floats, N: Floats, w: float, ordinal: bool) -> Floats:
+    """F, (n,), from ranked f and ranked N; a mirrored pair with a value that is not finite gets 0."""
+    valid = np.repeat((np.isfinite(f) & np.isfinite(N)).reshape(-1, 2).all(axis=1), 2)
+    F = np.zeros(len(f))
+    F[valid] = algorithm.objective(
+        centered_ranks(f[valid], ordinal=ordinal), centered_ranks(N[valid], ordinal=ordinal), w
+    )
+    return F
+
+
+def ascend(member: Member, g: NDArray[np.float64], h: Hyperparameters) -> Member:
+    """theta_{t+1} by one step of the optimizer along g - (l2 / sigma) theta (adr/0001)."""
+    direction = g - (h.l2 / h.sigma) * member.theta
+    theta, state = OPTIMIZERS[h.optimizer](member.theta, direction, member.optimizer, h.lr)
+    if not np.isfinite(theta).all():
+        raise NotFinite("the update of theta is not finite and was not applied")
+    return replace(member, theta=theta, optimizer=state)
+
+
+@dataclass(frozen=True)
+class Search:
+    """An algorithm with its settings and its two plug-ins; `init` and `step` are pure."""
+
+    algorithm: Algorithm
+    hyperparameters: Hyperparameters
+    seed: int
+    initial_theta: Callable[[np.random.Generator], Vector]
+    observation_size: int
+    noise: Table
+    evaluate: Evaluate
+
+    def init(self) -> State:
+        """M members, differently initialised; their behaviors open the archive."""
+        h = self.hyperparameters
+        members: list[Member] = []
+        assessed: list[Assessment] = []
+        A = archive.empty(0)
+        for j in range(h.M):
+            theta = self.initial_theta(generator(self.seed, 0, j, Purpose.POLICY_INIT))
+            member = Member(
+                theta,
+                optimizers.initial(theta.size),
+                moments.initial(self.observation_size),
+                np.empty(0),
+            )
+            assessed.append(self._assess(member, 0, j, A))
+            members.append(replace(member, behavior=assessed[j].b))
+        A = archive.archive_of([x.b for x in assessed])
+        j = max(range(h.M), key=lambda j: assessed[j].f)
+        best = Best(members[j].theta, members[j].moments, members[j].behavior, assessed[j].f, 0, j)
+        weights = (Weight(w=h.w),) * (h.M if h.weight_per_member else 1)
+        episodes, env_steps = _cost([x.evaluation for x in assessed])
+        return State(0, tuple(members), A, weights, best, episodes, env_steps)
+
+    def step(self, state: State) -> tuple[State, Report]:
+        """One generation: choose a member, perturb it, play, rank, ascend, evaluate, remember."""
+        h, t, A = self.hyperparameters, state.generation, state.archive
+
+        b, looked = self._member_behaviors(state)
+        P = selection_probabilities(novelty(b, A, h.k, h.distance))
+        m = select(P, self.seed, t)
+        member, i_w = state.members[m], m if h.weight_per_member else 0
+        w = state.weights[i_w].w
+
+        candidates = self.perturb(member, t)
+        assert candidates.epsilon is not None
+        e = self.evaluate(candidates, A)  # f_i and N_i = N(b_i, A)
+        F = objective(self.algorithm, e.f, e.N, w, h.ordinal_ranks)
+        g = candidates.epsilon.weighted_sum(F) / (h.n * h.sigma)  # Sec. 2.1, adr/0001
+        member = ascend(member, g, h)
+        member = replace(member, moments=member.moments.merge(e.moments))
+
+        new = self._assess(member, t + 1, m, A)  # f and b of theta_{t+1}
+        member = replace(member, behavior=new.b)
+        weight = self.algorithm.adapt(
+            state.weights[i_w], new.f, t_w=h.t_w, delta_w=h.delta_w, min_gain=h.min_gain
+        )
+        best = state.best
+        if new.f > best.score:
+            best = Best(member.theta, member.moments, new.b, new.f, t + 1, m)
+
+        played = [*looked, e, new.evaluation]
+        episodes, env_steps = _cost(played)
+        state = State(
+            generation=t + 1,
+            members=_replaced(state.members, m, member),
+            archive=A.append(new.b),
+            weights=_replaced(state.weights, i_w, weight),
+            best=best,
+            episodes=state.episodes + episodes,
+            env_steps=state.env_steps + env_steps,
+        )
+        finite = e.f[np.isfinite(e.f)]
+        return state, Report(
+            generation=t + 1,
+            member=m,
+            score=new.f,
+            best=best.score,
+            return_mean=float(finite.mean()),
+            return_best=float(finite.max()),
+            weight=w,
+            novelty_mean=float(e.N[np.isfinite(e.f)].mean()),
+            archive_size=len(state.archive),
+            episodes=state.episodes,
+            env_steps=state.env_steps,
+            failed=len(e.f) - len(finite),
+            gradient_norm=float(np.sqrt((g * g).sum())),
+            behavior=tuple(new.b.tolist()) if new.b.size <= LONGEST_REPORTED_BEHAVIOR else (),
+            selection=tuple(P.tolist()),
+            restarts=sum(x.restarts for x in played),
+        )
+
+    def run(
+        self, state: State | None = None, generations: int | None = None
+    ) -> Iterator[tuple[State, Report]]:
+        """Generation after generation, from `state` or from the start, until `generations` are done."""
+        state = self.init() if state is None else state
+        while generations is None or state.generation < generations:
+            state, report = self.step(state)
+            yield state, report
+
+    def perturb(self, member: Member, t: int) -> Candidates:
+        """theta + sigma epsilon_i, mirrored, one episode each."""
+        h = self.hyperparameters
+        chance = generator(self.seed, t, 0, Purpose.MOMENTS).random(h.n)
+        return Candidates(
+            theta=member.theta,
+            moments=member.moments,
+            seeds=episode_seeds(self.seed, t, 0, Purpose.EPISODE, h.n),
+            sigma=h.sigma,
+            epsilon=sample(self.noise, member.theta.size, h.n, self.seed, t),
+            contributes=chance < h.moments_probability,
+        )
+
+    def retest(self, best: Best, episodes: int) -> Evaluation:
+        """Fresh episodes of the best policy, whose score is the maximum of noisy means."""
+        seeds = episode_seeds(self.seed, 0, 0, Purpose.RETEST, episodes)
+        return self.evaluate(Candidates(best.theta, best.moments, seeds), archive.empty(0))
+
+    def _assess(
+        self, member: Member, t: int, m: int, A: Archive, purpose: Purpose = Purpose.EVALUATION
+    ) -> "Assessment":
+        """f and b of an unperturbed member: means over E episodes."""
+        seeds = episode_seeds(self.seed, t, m, purpose, self.hyperparameters.E)
+        e = self.evaluate(Candidates(member.theta, member.moments, seeds), A)
+        assert e.b is not None
+        played = np.isfinite(e.f)
+        return Assessment(float(e.f[played].mean()), e.b[played].mean(axis=0), e)
+
+    def _member_behaviors(self, state: State) -> tuple[Floats, list[Evaluation]]:
+        """The members' last known behaviors, or those of fresh episodes, (M, dimensions)."""
+        if not self.hyperparameters.fresh_selection:
+            return np.stack([member.behavior for member in state.members]), []
+        fresh = [
+            self._assess(member, state.generation, m, state.archive, Purpose.FRESH_BEHAVIOR)
+            for m, member in enumerate(state.members)
+        ]
+        return np.stack([x.b for x in fresh]), [x.evaluation for x in fresh]
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """f(theta) and b(pi_theta) of an unperturbed member, and the episodes behind them."""
+
+    f: float
+    b: Floats
+    evaluation: Evaluation
+
+
+def _cost(played: list[Evaluation]) -> tuple[int, int]:
+    """Episodes and environment steps."""
+    return sum(len(e.f) for e in played), sum(int(e.lengths.sum()) for e in played)
+
+
+def _replaced(items: tuple[T, ...], i: int, item: T) -> tuple[T, ...]:
+    return (*items[:i], item, *items[i + 1 :])

@@ -1,0 +1,56 @@
+"""Distances between behaviors, by name."""
+
+from collections.abc import Callable
+
+import numpy as np
+from nses.core.compiled import compiled
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def _same(squared: Floats) -> Floats:
+    return squared
+
+
+# Both grow with the squared distance, so they share their neighbours; only the mean differs.
+DISTANCES: dict[str, Callable[[Floats], Floats]] = {
+    "squared-euclidean": _same,  # Sec. 4.1
+    "euclidean": np.sqrt,  # Sec. 2.2
+}
+
+
+@compiled
+def squared_distance(a, b):
+    total = 0.0
+    for j in range(a.size):
+        difference = a[j] - b[j]
+        total += difference * difference
+    return total
+
+
+@compiled
+def insert_sorted(smallest, value):
+    """Keep the k smallest values, ascending; `smallest` starts out as infinities."""
+    i = smallest.size - 1
+    if value >= smallest[i]:
+        return
+    while i > 0 and smallest[i - 1] > value:
+        smallest[i] = smallest[i - 1]
+        i -= 1
+    smallest[i] = value
+
+
+@compiled
+def k_smallest(b, rows, start, known, k):
+    """Squared distances to the k nearest rows, ascending, (n, k).
+
+    Scans rows[start:] and, per query, the rows whose indices stand in `known`, (n, any).
+    """
+    out = np.full((len(b), k), np.inf)
+    for i in range(len(b)):
+        for j in known[i]:
+            insert_sorted(out[i], squared_distance(b[i], rows[j]))
+        for j in range(start, len(rows)):
+            insert_sorted(out[i], squared_distance(b[i], rows[j]))
+    return out

@@ -1,0 +1,41 @@
+"""Running moments of observations, one set per member (PAPER: input normalisation)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+VARIANCE_FLOOR = 0.01
+CLIP = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Count, sum and sum of squares of the observations seen, float64."""
+
+    count: float
+    sum: NDArray[np.float64]
+    square: NDArray[np.float64]
+
+    @cached_property
+    def mean(self) -> NDArray[np.float64]:
+        return self.sum / self.count
+
+    @cached_property
+    def std(self) -> NDArray[np.float64]:
+        """Standard deviation with a variance floor of 0.01, so that a constant input stays finite."""
+        return np.sqrt(np.maximum(self.square / self.count - self.mean**2, VARIANCE_FLOOR))
+
+    def merge(self, other: "Moments") -> "Moments":
+        return Moments(self.count + other.count, self.sum + other.sum, self.square + other.square)
+
+
+def initial(size: int) -> Moments:
+    """A hundredth of an observation with mean 0 and variance 1: finite from the first step on."""
+    return Moments(0.01, np.zeros(size), np.full(size, 0.01))
+
+
+def nothing(size: int) -> Moments:
+    """The neutral element of `merge`."""
+    return Moments(0.0, np.zeros(size), np.zeros(size))

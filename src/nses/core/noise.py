@@ -1,0 +1,90 @@
+"""Noise by reference: epsilon_i is a slice of one table of normals shared by all workers (adr/0002)."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from nses.core.compiled import compiled
+from numpy.typing import NDArray
+
+from nses.core.seeding import Purpose, generator
+
+Table = NDArray[np.float32]
+
+BLOCK = 1 << 20
+
+
+def table_size(d: int) -> int:
+    """Length of the table for d parameters: a power of two near 128 d, from 4 MB to 256 MB."""
+    return 1 << int(np.clip(np.ceil(np.log2(128 * d)), 20, 26))
+
+
+def fill_table(table: Table, seed: int) -> None:
+    """Standard normals, block by block from streams of their own, so threads may share the work."""
+
+    def fill(block: int) -> None:
+        rows = table[block * BLOCK : (block + 1) * BLOCK]
+        rng = generator(seed, 0, block, Purpose.NOISE_TABLE)
+        rng.standard_normal(out=rows, dtype=np.float32)
+
+    blocks = range(-(-table.size // BLOCK))
+    with ThreadPoolExecutor(max_workers=min(4, len(blocks))) as pool:
+        list(pool.map(fill, blocks))
+
+
+@dataclass(frozen=True)
+class Epsilon:
+    """n mirrored perturbations of d parameters: candidates 2i and 2i + 1 are +epsilon_i, -epsilon_i."""
+
+    table: Table
+    offsets: NDArray[np.int64]
+    d: int
+
+    def row(self, pair: int) -> Table:
+        """epsilon of a pair, (d,), a view of the table."""
+        return self.table[self.offsets[pair] : self.offsets[pair] + self.d]
+
+    def weighted_sum(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
+        """sum_i F_i epsilon_i, (d,), with epsilon_{2i+1} = -epsilon_{2i}."""
+        pairs = F.reshape(-1, 2)
+        return _weighted_sum(self.table, self.offsets, pairs[:, 0] - pairs[:, 1], self.d)
+
+
+def sample(table: Table, d: int, n: int, seed: int, generation: int) -> Epsilon:
+    """n / 2 offsets into the table for one generation."""
+    rng = generator(seed, generation, 0, Purpose.PERTURBATION)
+    return Epsilon(table, rng.integers(table.size - d + 1, size=n // 2, dtype=np.int64), d)
+
+
+@compiled
+def perturb(theta, sigma, epsilon, out):
+    """out = theta + sigma * epsilon in float32; sigma is negative for the mirrored half."""
+    sigma = np.float32(sigma)
+    for j in range(theta.size):
+        out[j] = theta[j] + sigma * epsilon[j]
+
+
+@compiled
+def _weighted_sum(table, offsets, weights, d):
+    """Blocks of parameters stay in the cache while all rows pass; four rows at a time.
+
+    The order of the additions depends on the row index alone, so the bits do not depend on blocks.
+    """
+    g = np.zeros(d)
+    whole = offsets.size // 4 * 4
+    for start in range(0, d, 1024):
+        stop = min(d, start + 1024)
+        part = g[start:stop]
+        for i in range(0, whole, 4):
+            w0, w1, w2, w3 = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+            r0 = table[offsets[i] + start : offsets[i] + stop]
+            r1 = table[offsets[i + 1] + start : offsets[i + 1] + stop]
+            r2 = table[offsets[i + 2] + start : offsets[i + 2] + stop]
+            r3 = table[offsets[i + 3] + start : offsets[i + 3] + stop]
+            for j in range(stop - start):
+                part[j] += w0 * r0[j] + w1 * r1[j] + w2 * r2[j] + w3 * r3[j]
+        for i in range(whole, offsets.size):
+            row = table[offsets[i] + start : offsets[i] + stop]
+            for j in range(stop - start):
+                part[j] += weights[i] * row[j]
+    return g

@@ -1,0 +1,57 @@
+"""Gradient ascent on theta: Adam (the paper's) and SGD with momentum. The state is a value beside theta."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class OptimizerState:
+    """Steps taken and the moment vectors, each (d,); SGD uses the first only."""
+
+    t: int
+    m: Vector
+    v: Vector
+
+
+class Ascend(Protocol):
+    """theta and state after one step of size lr along g."""
+
+    def __call__(
+        self, theta: Vector, g: NDArray[np.float64], state: OptimizerState, lr: float
+    ) -> tuple[Vector, OptimizerState]: ...
+
+
+def initial(d: int) -> OptimizerState:
+    return OptimizerState(0, np.zeros(d, np.float32), np.zeros(d, np.float32))
+
+
+def adam(
+    theta: Vector, g: NDArray[np.float64], state: OptimizerState, lr: float
+) -> tuple[Vector, OptimizerState]:
+    """Adam with beta 0.9 and 0.999 and epsilon 1e-8, ascending.
+
+    Computed in float64 and kept in float32: the state is as long as theta, and M members have one.
+    """
+    t = state.t + 1
+    m = 0.9 * state.m.astype(np.float64) + 0.1 * g
+    v = 0.999 * state.v.astype(np.float64) + 0.001 * g * g
+    step = lr * np.sqrt(1 - 0.999**t) / (1 - 0.9**t)
+    theta = (theta + step * m / (np.sqrt(v) + 1e-8)).astype(np.float32)
+    return theta, OptimizerState(t, m.astype(np.float32), v.astype(np.float32))
+
+
+def sgd(
+    theta: Vector, g: NDArray[np.float64], state: OptimizerState, lr: float
+) -> tuple[Vector, OptimizerState]:
+    """SGD with momentum 0.9, ascending; the momentum is a running mean of the gradient."""
+    m = 0.9 * state.m.astype(np.float64) + 0.1 * g
+    theta = (theta + lr * m).astype(np.float32)
+    return theta, OptimizerState(state.t + 1, m.astype(np.float32), state.v)
+
+
+OPTIMIZERS: dict[str, Ascend] = {"adam": adam, "sgd": sgd}

@@ -1,0 +1,38 @@
+"""Where every random number comes from: (run seed, purpose, generation, index)."""
+
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Purpose(IntEnum):
+    """One stream of random numbers per purpose. The numbers are part of every run: never renumber."""
+
+    NOISE_TABLE = 1
+    POLICY_INIT = 2
+    SELECTION = 3
+    PERTURBATION = 4
+    EPISODE = 5
+    EVALUATION = 6
+    MOMENTS = 7
+    RETEST = 8
+    FRESH_BEHAVIOR = 9
+    ACTION_NOISE = 10
+    FRESH_EPISODES = 11
+
+
+def generator(seed: int, generation: int, index: int, purpose: Purpose) -> np.random.Generator:
+    """The random numbers of one purpose, a pure function of the four arguments."""
+    sequence = np.random.SeedSequence(seed, spawn_key=(int(purpose), generation, index))
+    return np.random.Generator(np.random.Philox(sequence))
+
+
+def episode_seeds(
+    seed: int, generation: int, index: int, purpose: Purpose, n: int
+) -> NDArray[np.int64]:
+    """One environment seed per episode, (n,), 31 bits as every simulator takes them.
+
+    The i-th does not depend on n.
+    """
+    return generator(seed, generation, index, purpose).integers(1 << 31, size=n, dtype=np.int64)

@@ -1,0 +1,104 @@
+"""The values that the layers exchange. All are frozen; State holds all that changes in a run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.core.archive import Archive
+from nses.core.moments import Moments
+from nses.core.noise import Epsilon
+from nses.core.optimizers import OptimizerState
+from nses.core.weight import Weight
+
+Vector = NDArray[np.float32]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One policy of the population, with all that it needs to act and to learn."""
+
+    theta: Vector
+    optimizer: OptimizerState
+    moments: Moments
+    behavior: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The policy with the highest mean evaluation so far, over all generations and members."""
+
+    theta: Vector
+    moments: Moments
+    behavior: Floats
+    score: float = -inf
+    generation: int = 0
+    member: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """All that changes in a run: a checkpoint is a State."""
+
+    generation: int
+    members: tuple[Member, ...]
+    archive: Archive
+    weights: tuple[Weight, ...]  # one for all members, or one each
+    best: Best
+    episodes: int = 0
+    env_steps: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Episodes to play: theta + sigma * epsilon_i each, or theta itself where epsilon is None."""
+
+    theta: Vector
+    moments: Moments
+    seeds: NDArray[np.int64]  # of each episode
+    sigma: float = 0.0
+    epsilon: Epsilon | None = None
+    contributes: NDArray[np.bool_] | None = None  # which episodes report their observations
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What came back, in the order of the candidates. A failed candidate has f = NaN."""
+
+    f: Floats  # (n,) returns
+    N: Floats  # (n,) novelties
+    lengths: NDArray[np.int64]  # (n,) steps
+    moments: Moments  # of the episodes that contribute, merged in order
+    b: Floats | None = None  # (n, dimensions), for unperturbed episodes only
+    restarts: int = 0  # workers replaced on the way; says nothing about the result
+
+
+Evaluate = Callable[[Candidates, Archive], Evaluation]
+
+
+@dataclass(frozen=True)
+class Report:
+    """One generation in numbers: all that loggers and dashboards see."""
+
+    generation: int
+    member: int
+    score: float  # f(theta_{t+1}), mean over the evaluation episodes
+    best: float  # highest score so far
+    return_mean: float  # over the candidates
+    return_best: float
+    weight: float
+    novelty_mean: float
+    archive_size: int
+    episodes: int  # played since the start of the run
+    env_steps: int
+    failed: int  # candidates without a finite return
+    gradient_norm: float
+    behavior: tuple[float, ...]  # b(theta_{t+1}); empty where it is long
+    selection: tuple[float, ...]  # P(m) of Eq. 1
+    restarts: int

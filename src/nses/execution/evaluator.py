@@ -1,0 +1,196 @@
+"""Candidates to episodes to one Evaluation, in the order of the candidates, wherever they are played."""
+
+import logging
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.core import moments
+from nses.core.archive import Archive
+from nses.core.moments import Moments
+from nses.core.noise import perturb
+from nses.core.novelty import novelty
+from nses.core.values import Candidates, Evaluation
+from nses.execution.shared import Field
+from nses.rollouts.episode import Episode, player
+from nses.rollouts.policies import Policy
+from nses.rollouts.tasks.task import Task
+
+log = logging.getLogger("nses")
+
+OPEN, DONE, FAILED = 0, 1, 2  # states of a candidate
+MOST_FAILURES = 0.05  # share of the candidates of a generation
+
+
+class Interrupted(Exception):
+    """The user asked to stop; the generation under way is given up."""
+
+
+class TooManyFailures(RuntimeError):
+    """More evaluations failed than a generation can do without."""
+
+
+class TaskBroken(ValueError):
+    """Not a single episode of the task could be played."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How episodes are played: what a worker needs to know once."""
+
+    task: Task
+    policy: Policy
+    k: int
+    distance: str = "squared-euclidean"
+    action_noise: float = 0.0
+    native: bool = True
+
+
+def result_fields(n: int, observations: int, behavior: int) -> list[Field]:
+    """One row per candidate; `observed` holds count, sums and sums of squares."""
+    return [
+        ("f", "f8", (n,)),
+        ("N", "f8", (n,)),
+        ("lengths", "i8", (n,)),
+        ("status", "u1", (n,)),
+        ("b", "f8", (n, behavior)),
+        ("observed", "f8", (n, 1 + 2 * observations)),
+    ]
+
+
+Results = dict[str, NDArray[Any]]
+
+
+class Runner:
+    """Plays candidates one after the other in one simulator; every backend is made of these."""
+
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self.theta = np.empty(plan.policy.size, np.float32)
+        self.player = player(plan.task, plan.policy, native=plan.native)
+
+    def run(
+        self,
+        candidates: Candidates,
+        A: Archive,
+        indices: range,
+        results: Results,
+        starting: Callable[[int], None],
+    ) -> list[str]:
+        """Fills the rows of these candidates; returns the tracebacks of those that failed.
+
+        `starting` is told each index before its episode.
+        """
+        errors = []
+        for i in indices:
+            starting(i)
+            try:
+                episode = self._play(candidates, i)
+            except MemoryError:
+                raise
+            except Exception:
+                errors.append(traceback.format_exc())
+                results["f"][i], results["lengths"][i] = np.nan, 0
+                results["b"][i] = np.nan
+                continue
+            results["f"][i], results["lengths"][i] = episode.f, episode.length
+            results["b"][i] = episode.behavior
+            if episode.observed is not None:
+                o = episode.observed
+                results["observed"][i] = np.concatenate([[o.count], o.sum, o.square])
+        rows = slice(indices.start, indices.stop)
+        b = results["b"][rows]
+        known = np.isfinite(results["f"][rows]) & np.isfinite(b).all(axis=1)
+        results["f"][rows][~known] = np.nan
+        N = np.zeros(len(indices))
+        N[known] = novelty(b[known], A, self.plan.k, self.plan.distance)
+        results["N"][rows] = N
+        results["status"][rows] = np.where(known, DONE, FAILED)
+        return errors
+
+    def _play(self, candidates: Candidates, i: int) -> Episode:
+        """One episode; if the environment raises, once more with the same seed in a new one."""
+        theta, noise = candidates.theta, 0.0
+        if candidates.epsilon is not None:
+            sign, noise = 1 - 2 * (i % 2), self.plan.action_noise
+            perturb(theta, sign * candidates.sigma, candidates.epsilon.row(i // 2), self.theta)
+            theta = self.theta
+        contributes = candidates.contributes is not None and bool(candidates.contributes[i])
+        for attempt in (1, 2):
+            try:
+                return self.player.play(
+                    theta,
+                    candidates.moments,
+                    int(candidates.seeds[i]),
+                    action_noise=noise,
+                    contributes=contributes,
+                )
+            except MemoryError:
+                raise
+            except Exception:
+                if attempt == 2:
+                    raise
+                self.player.close()
+                self.player = player(self.plan.task, self.plan.policy, native=self.plan.native)
+        raise AssertionError
+
+    def close(self) -> None:
+        self.player.close()
+
+
+class Judge:
+    """Decides what failures mean; remembers which causes were logged and whether anything ever worked."""
+
+    def __init__(self) -> None:
+        self.causes: set[str] = set()
+        self.worked = False
+        self.last_error = ""
+
+    def note(self, error: str) -> None:
+        """A traceback, logged once per cause (its last line)."""
+        self.last_error = error
+        cause = error.strip().splitlines()[-1]
+        if cause not in self.causes:
+            self.causes.add(cause)
+            log.warning("an episode failed twice and is left out:\n%s", error.rstrip())
+
+    def check(self, f: NDArray[np.float64], perturbed: bool) -> None:
+        failed = int(np.isnan(f).sum())
+        if failed == len(f) and not self.worked:
+            why = self.last_error.rstrip() or "every return or observation was NaN or infinite."
+            raise TaskBroken(f"no episode of the task could be played: {why}")
+        self.worked = True
+        if failed == len(f) or (perturbed and failed > MOST_FAILURES * len(f)):
+            raise TooManyFailures(
+                f"{failed} of {len(f)} episodes failed (at most {MOST_FAILURES:.0%} may); "
+                f"last cause: {(self.last_error.strip().splitlines() or ['not finite'])[-1]}"
+            )
+
+
+def evaluation(
+    candidates: Candidates, results: Results, observations: int, restarts: int, judge: Judge
+) -> Evaluation:
+    """The rows of all candidates as one value; moments are merged in the order of the candidates."""
+    n = len(candidates)
+    perturbed = candidates.epsilon is not None
+    f = results["f"][:n].copy()
+    judge.check(f, perturbed)
+    merged = moments.nothing(observations)
+    if candidates.contributes is not None:
+        for i in np.flatnonzero(candidates.contributes & ~np.isnan(f)):
+            row = results["observed"][i]
+            merged = merged.merge(
+                Moments(row[0], row[1 : 1 + observations], row[1 + observations :])
+            )
+    return Evaluation(
+        f=f,
+        N=results["N"][:n].copy(),
+        lengths=results["lengths"][:n].copy(),
+        moments=merged,
+        b=None if perturbed else results["b"][:n].copy(),
+        restarts=restarts,
+    )

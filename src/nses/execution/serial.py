@@ -1,0 +1,51 @@
+"""All episodes in this process, one after the other."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nses.core.archive import Archive
+from nses.core.values import Candidates, Evaluation
+from nses.execution.evaluator import (
+    Interrupted,
+    Judge,
+    Plan,
+    Runner,
+    evaluation,
+    result_fields,
+)
+
+UNIT = 16
+
+
+class Serial:
+    """An `Evaluate` that owns one simulator. `should_stop` is asked before every episode."""
+
+    def __init__(self, plan: Plan, should_stop: Callable[[], bool] = lambda: False):
+        self.plan, self.should_stop = plan, should_stop
+        self.runner, self.judge = Runner(plan), Judge()
+
+    def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
+        n, observations = len(candidates), self.plan.policy.observation_size
+        results = {
+            name: np.zeros(shape, dtype)
+            for name, dtype, shape in result_fields(n, observations, self.plan.task.behavior_size)
+        }
+        for start in range(0, n, UNIT):
+            unit = range(start, min(n, start + UNIT))
+            for error in self.runner.run(candidates, archive, unit, results, self._starting):
+                self.judge.note(error)
+        return evaluation(candidates, results, observations, 0, self.judge)
+
+    def _starting(self, index: int) -> None:
+        if self.should_stop():
+            raise Interrupted
+
+    def close(self) -> None:
+        self.runner.close()
+
+    def __enter__(self) -> "Serial":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

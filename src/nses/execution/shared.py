@@ -1,0 +1,48 @@
+"""Arrays in memory that processes share by descriptor: nothing in /dev/shm, nothing to clean up."""
+
+import mmap
+import os
+import tempfile
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Field = tuple[str, str, tuple[int, ...]]  # name, dtype, shape
+
+ALIGNMENT = 64
+
+
+def anonymous_file(size: int) -> int:
+    """A descriptor of `size` zero bytes that vanish with the last process that holds it."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("nses", os.MFD_CLOEXEC)
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, size)
+    return descriptor
+
+
+def size_of(fields: Iterable[Field]) -> int:
+    return sum(_span(field) for field in fields)
+
+
+def map_arrays(descriptor: int, fields: Iterable[Field]) -> dict[str, NDArray[Any]]:
+    """The arrays of a shared file, one behind the other, by name."""
+    fields = list(fields)
+    memory = mmap.mmap(descriptor, max(1, size_of(fields)))
+    arrays, offset = {}, 0
+    for name, dtype, shape in fields:
+        count = int(np.prod(shape))
+        arrays[name] = np.frombuffer(memory, dtype, count, offset).reshape(shape)
+        offset += _span((name, dtype, shape))
+    return arrays
+
+
+def _span(field: Field) -> int:
+    """Bytes of an array, rounded up so that the next one starts on a cache line."""
+    _, dtype, shape = field
+    size = np.dtype(dtype).itemsize * int(np.prod(shape))
+    return -(-size // ALIGNMENT) * ALIGNMENT

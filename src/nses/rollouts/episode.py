@@ -1,0 +1,109 @@
+"""One episode: a policy with given parameters in a task, from a seed."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.core.moments import Moments
+from nses.core.seeding import Purpose, generator
+from nses.rollouts.native.network import take_in
+from nses.rollouts.policies import Policy
+from nses.rollouts.spaces import input_of, output_of
+from nses.rollouts.tasks.task import Task
+
+
+@dataclass(frozen=True, eq=False)
+class Episode:
+    """What came of it. An observation that is not finite ends an episode with the return NaN."""
+
+    f: float
+    behavior: NDArray[np.float64]
+    length: int
+    observed: Moments | None = None  # where they were asked for
+
+
+class Player(Protocol):
+    """Owns a simulator and plays episodes in it, each a pure function of the arguments."""
+
+    def play(
+        self,
+        theta: NDArray[np.float32],
+        moments: Moments,
+        seed: int,
+        *,
+        action_noise: float = 0.0,
+        contributes: bool = False,
+    ) -> Episode: ...
+
+    def close(self) -> None: ...
+
+
+def player(task: Task, policy: Policy, *, native: bool = True) -> Player:
+    """The task's own compiled loop if it has one for this policy, else the Gymnasium environment."""
+    compiled = task.native(task, policy) if native and task.native else None
+    return compiled if compiled is not None else GymnasiumPlayer(task, policy)
+
+
+def action_noise_of(seed: int, scale: float, steps: int, size: int) -> NDArray[np.float32]:
+    """The noise on the actions of a perturbed episode, (steps, size); empty without noise."""
+    if scale == 0:
+        return np.empty((0, size), np.float32)
+    rng = generator(seed, 0, 0, Purpose.ACTION_NOISE)
+    return rng.standard_normal((steps, size), np.float32) * np.float32(scale)
+
+
+class GymnasiumPlayer:
+    """Plays in a Gymnasium environment, step by step from Python."""
+
+    def __init__(self, task: Task, policy: Policy):
+        self.task, self.policy = task, policy
+        self.environment = task.make()
+        self.input = input_of(self.environment.observation_space)
+        self.output = output_of(self.environment.action_space)
+
+    def play(
+        self,
+        theta: NDArray[np.float32],
+        moments: Moments,
+        seed: int,
+        *,
+        action_noise: float = 0.0,
+        contributes: bool = False,
+    ) -> Episode:
+        respond, to_action = self.policy.bind(theta, moments), self.output.act
+        flatten, step = self.input.flatten, self.environment.step
+        limit = self.task.step_limit
+        noise = action_noise_of(
+            seed, action_noise if self.output.continuous else 0.0, limit, self.output.size
+        )
+        record = self.task.behavior.record(limit)
+        sums = np.zeros((2, self.input.size))
+        total, length, end = 0.0, 0, False
+
+        observation, info = self.environment.reset(seed=seed)
+        while not end and length < limit:
+            x = flatten(observation)
+            if not take_in(x, sums, contributes):
+                total = np.nan
+                break
+            y = respond(x)
+            if len(noise):
+                y += noise[length]
+            observation, reward, terminated, truncated, info = step(to_action(y))
+            total += float(reward)
+            length += 1
+            end = terminated or truncated
+            if record.every_step:
+                record.see(observation, info)
+        b = record.result(observation, info) if length else _unknown(self.task)
+        return Episode(total, b, length, Moments(length, *sums) if contributes else None)
+
+    def close(self) -> None:
+        self.environment.close()
+
+
+def _unknown(task: Task) -> NDArray[np.float64]:
+    """The behavior of an episode that broke before its first step."""
+    return np.full(task.behavior_size, np.nan)

@@ -1,0 +1,33 @@
+"""What a policy is: a family of functions with d parameters each."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.core.moments import Moments
+
+
+class Policy(Protocol):
+    """A plug-in; `nses.check_policy` tests one."""
+
+    @property
+    def size(self) -> int:
+        """The number of parameters d."""
+        ...
+
+    @property
+    def observation_size(self) -> int:
+        """The length of a flat observation."""
+        ...
+
+    def init(self, rng: np.random.Generator) -> NDArray[np.float32]:
+        """Fresh parameters, (d,)."""
+        ...
+
+    def bind(
+        self, theta: NDArray[np.float32], moments: Moments
+    ) -> Callable[[NDArray[np.float64]], NDArray[np.float32]]:
+        """A function from flat observations to outputs, one number per action dimension or choice."""
+        ...

@@ -1,0 +1,72 @@
+"""Tasks by name: the shipped ones, any Gymnasium id, or a user's own `module:attribute`."""
+
+from functools import partial
+from typing import Any
+
+from nses.rollouts.behaviors import Behavior, load_attribute, parse_behavior
+from nses.rollouts.tasks import gymnasium, point
+from nses.rollouts.tasks.register import register_environments
+from nses.rollouts.tasks.task import Task
+
+DEFAULT_BEHAVIOR = "final-observation"
+
+
+def make_task(
+    name: str,
+    behavior: str | Behavior | None = None,
+    *,
+    distance: str | None = None,
+    max_steps: int | None = None,
+    **arguments: Any,
+) -> Task:
+    """The task called `name`; `arguments` go to its environment.
+
+    Without a behavior, a shipped task uses the paper's, any other the whole last observation.
+    """
+    chosen = parse_behavior(behavior) if isinstance(behavior, str) else behavior
+    if name in SHIPPED:
+        task = SHIPPED[name](arguments, max_steps)
+    elif ":" in name:
+        task = _own(name, chosen, arguments, max_steps)
+    else:
+        spec = gymnasium.spec_of(name)
+        limit = gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps)
+        make = partial(gymnasium.make_environment, spec.id, arguments)
+        goal = spec.reward_threshold
+        task = Task(name, make, parse_behavior(DEFAULT_BEHAVIOR), limit, goal=goal)
+    return task.revised(behavior=chosen, distance=distance)
+
+
+def _point_trap(arguments: dict[str, Any], max_steps: int | None) -> Task:
+    make = partial(gymnasium.make_environment, "NSES/PointTrap-v0", arguments)
+    half_width = arguments.get("half_width", point.HALF_WIDTH)
+    return Task(
+        name="point-trap",
+        make=make,
+        behavior=parse_behavior("final:x,y"),
+        step_limit=gymnasium.step_limit_of("point-trap", point.STEPS, max_steps),
+        goal=point.OUTSIDE,
+        native=partial(point.native, half_width=half_width),
+    )
+
+
+def _own(
+    name: str, behavior: Behavior | None, arguments: dict[str, Any], max_steps: int | None
+) -> Task:
+    """A user's Task, or a function or class that makes a Gymnasium environment."""
+    found = load_attribute(name, "task")
+    if isinstance(found, Task):
+        return found.revised(step_limit=max_steps)
+    if not callable(found):
+        raise ValueError(
+            f"task {name!r} must be an nses.Task or make a Gymnasium environment, "
+            f"got {type(found).__name__}."
+        )
+    make = partial(gymnasium.make_own, name, arguments)
+    limit = gymnasium.step_limit_of(name, None, max_steps)
+    return Task(name, make, behavior or parse_behavior(DEFAULT_BEHAVIOR), limit)
+
+
+SHIPPED = {"point-trap": _point_trap}
+
+register_environments()  # Gymnasium does so itself where the package is installed

@@ -1,0 +1,56 @@
+"""Any Gymnasium environment as a task, by id or by `module:attribute`."""
+
+import difflib
+from typing import Any
+
+import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
+
+from nses.rollouts.behaviors import load_attribute
+
+EXTRAS = {"ALE/": "atari"}  # namespaces that an extra of this package brings
+
+
+def spec_of(identifier: str) -> EnvSpec:
+    """The registered specification of an id; ValueError with the closest ids where there is none."""
+    try:
+        return gym.spec(identifier)
+    except gym.error.Error:
+        pass
+    for namespace, extra in EXTRAS.items():
+        if identifier.startswith(namespace):
+            raise ValueError(
+                f"{identifier!r} needs the extra {extra!r}: pip install 'nses[{extra}]'."
+            )
+    close = difflib.get_close_matches(identifier, list(gym.registry), n=3, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(close)}?" if close else ""
+    raise ValueError(
+        f"no task or Gymnasium environment is called {identifier!r}.{hint} "
+        "'nses tasks' lists what there is; your own environment can be named 'module:attribute'."
+    )
+
+
+def make_environment(identifier: str, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
+    """gymnasium.make, without the checks that only a first run needs."""
+    try:
+        return gym.make(identifier, disable_env_checker=True, **arguments)
+    except gym.error.DependencyNotInstalled as error:
+        raise ValueError(f"{identifier!r} cannot be made: {error}") from error
+    except (ModuleNotFoundError, TypeError) as error:
+        raise ValueError(f"{identifier!r} cannot be made: {error}.") from error
+
+
+def make_own(name: str, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
+    return load_attribute(name, "task")(**arguments)
+
+
+def step_limit_of(name: str, limit: int | None, max_steps: int | None) -> int:
+    """The step limit of an episode: the environment's own, or a lower one of the user's."""
+    if max_steps is not None and max_steps < 1:
+        raise ValueError(f"max_steps must be at least 1, got {max_steps}.")
+    if limit is None and max_steps is None:
+        raise ValueError(
+            f"{name!r} has no step limit of its own, so an episode might never end; "
+            "give one with --max-steps (max_steps=...)."
+        )
+    return min(x for x in (limit, max_steps) if x is not None)

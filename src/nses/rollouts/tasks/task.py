@@ -1,0 +1,59 @@
+"""What a task is: an environment, what to look at in it, and how to compare what was seen."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import gymnasium as gym
+from gymnasium import spaces
+
+from nses.rollouts.behaviors import Behavior
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one look at a task tells: its spaces and the length of its behavior."""
+
+    observation_space: spaces.Space[Any]
+    action_space: spaces.Space[Any]
+    behavior_size: int
+
+
+@dataclass(frozen=True)
+class Task:
+    """A plug-in; `nses.check_task` tests one."""
+
+    name: str
+    make: Callable[[], gym.Env[Any, Any]]
+    behavior: Behavior
+    step_limit: int
+    distance: str = "squared-euclidean"
+    goal: float | None = None  # the return above which the task counts as solved
+    native: Callable[..., Any] | None = (
+        None  # (task, policy) → a Player with a compiled loop, or None
+    )
+
+    @cached_property
+    def facts(self) -> Facts:
+        """From a reset and one step of a fresh environment."""
+        environment = self.make()
+        try:
+            environment.reset(seed=0)
+            environment.action_space.seed(0)
+            observation, _, _, _, info = environment.step(environment.action_space.sample())
+            record = self.behavior.record(self.step_limit)
+            if record.every_step:
+                record.see(observation, info)
+            b = record.result(observation, info)
+            return Facts(environment.observation_space, environment.action_space, b.size)
+        finally:
+            environment.close()
+
+    def revised(self, **changes: Any) -> "Task":
+        """This task with those changes that are not None."""
+        return replace(self, **{key: value for key, value in changes.items() if value is not None})
+
+    @property
+    def behavior_size(self) -> int:
+        return self.facts.behavior_size
