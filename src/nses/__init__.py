@@ -1,3 +1,66 @@
-"""nses: novelty-seeking evolution strategies for deep reinforcement learning."""
+"""nses: fast, faithful, unbreakable novelty-seeking evolution strategies.
+
+    run = nses.train("point-trap", algorithm="nsra-es", seed=1)
+    action = run.policy("best")(observation)
+
+Names are imported when they are first used, so that `import nses` costs nothing.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from nses.core.algorithms import ALGORITHMS, Algorithm, Hyperparameters, Search
+    from nses.core.novelty import novelty
+    from nses.core.ranks import centered_ranks
+    from nses.core.strategy import Strategy
+    from nses.experiment.build import search_of
+    from nses.experiment.config import Config
+    from nses.experiment.recipes import recipe
+    from nses.experiment.run import Run, load
+    from nses.experiment.train import resume, train
+    from nses.rollouts.behaviors import Behavior
+    from nses.rollouts.conformance import check_policy, check_task
+    from nses.rollouts.tasks.catalog import make_task
+    from nses.rollouts.tasks.task import Task
+
+_HOMES = {
+    "ALGORITHMS": "nses.core.algorithms",
+    "Algorithm": "nses.core.algorithms",
+    "Behavior": "nses.rollouts.behaviors",
+    "Config": "nses.experiment.config",
+    "Hyperparameters": "nses.core.algorithms",
+    "Run": "nses.experiment.run",
+    "Search": "nses.core.algorithms",
+    "Strategy": "nses.core.strategy",
+    "Task": "nses.rollouts.tasks.task",
+    "centered_ranks": "nses.core.ranks",
+    "check_policy": "nses.rollouts.conformance",
+    "check_task": "nses.rollouts.conformance",
+    "load": "nses.experiment.run",
+    "make_task": "nses.rollouts.tasks.catalog",
+    "novelty": "nses.core.novelty",
+    "recipe": "nses.experiment.recipes",
+    "resume": "nses.experiment.train",
+    "search_of": "nses.experiment.build",
+    "train": "nses.experiment.train",
+}
+
+__all__ = [  # noqa: RUF022  (as a reader wants them)
+    "train", "load", "resume", "Run",
+    "Strategy", "Search", "search_of", "recipe", "Config",
+    "make_task", "Task", "Behavior", "check_task", "check_policy",
+    "ALGORITHMS", "Algorithm", "Hyperparameters", "centered_ranks", "novelty",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'nses' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

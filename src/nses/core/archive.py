@@ -42,7 +42,8 @@ class Archive:
             buffer = Buffer(self.rows.copy())
         if size > len(buffer.data):
             grown = np.empty((max(64, size, 2 * len(buffer.data)), added.shape[1]))
-            grown[: self.size] = self.rows
+            if self.size:  # an empty archive need not know the dimensions of b
+                grown[: self.size] = self.rows
             buffer.data = grown
         buffer.data[self.size : size] = added
         buffer.used = size
@@ -56,6 +57,8 @@ class Archive:
 def archive_of(rows: ArrayLike) -> Archive:
     """An archive of these behaviors, (|A|, dimensions)."""
     copied = np.array(rows, np.float64, ndmin=2)
+    if copied.shape[1] == 0:  # `[]` is no behavior, not one without numbers
+        copied = np.empty((0, 0))
     return Archive(Buffer(copied), len(copied))
 
 

@@ -9,7 +9,7 @@ from nses.core.archive import Archive, archive_of
 from nses.core.distances import DISTANCES, k_smallest
 
 TREE_FROM = 8192  # rows; below, scanning is as fast as a tree
-TREE_TAIL = 4096  # rows scanned behind the tree before it is built anew
+TREE_TAIL = 1024  # rows scanned behind the tree before it is built anew
 TREE_DIMENSIONS = 8  # above, a tree visits most rows anyway
 SPARE = 8  # neighbours asked of the tree beyond k: it rounds differently, near-ties may swap
 
@@ -50,7 +50,7 @@ def novelty(
 def _k_nearest(b: NDArray[np.float64], A: Archive, k: int) -> NDArray[np.float64]:
     rows = A.rows
     if len(rows) < TREE_FROM or rows.shape[1] > TREE_DIMENSIONS:
-        return k_smallest(b, rows, 0, np.empty((len(b), 0), np.int64), k)
+        return _scan(b, rows, k)
     from scipy.spatial import KDTree  # half a second to import, and few runs need it
 
     buffer = A.buffer
@@ -58,5 +58,15 @@ def _k_nearest(b: NDArray[np.float64], A: Archive, k: int) -> NDArray[np.float64
         buffer.tree = KDTree(rows, balanced_tree=False, compact_nodes=False)
         buffer.treed = len(rows)
     assert isinstance(buffer.tree, KDTree)
-    _, known = buffer.tree.query(b, k=np.arange(1, min(k + SPARE, buffer.treed) + 1))
-    return k_smallest(b, rows, buffer.treed, known.astype(np.int64), k)
+    far, known = buffer.tree.query(b, k=min(k + SPARE, buffer.treed))
+    nearest = k_smallest(b, rows, buffer.treed, known.astype(np.int64), k)
+    # Where even the farthest of these is a near-tie with the k-th, the tree may know a nearer one.
+    kth = nearest[:, -1]
+    crowded = (kth > 0) & (far[:, -1] ** 2 <= kth * (1 + 1e-9))
+    if crowded.any():
+        nearest[crowded] = _scan(b[crowded], rows, k)
+    return nearest
+
+
+def _scan(b: NDArray[np.float64], rows: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+    return k_smallest(b, rows, 0, np.empty((len(b), 0), np.int64), k)

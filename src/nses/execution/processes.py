@@ -47,11 +47,8 @@ TICK = 0.2  # seconds between looks at deadlines and interruptions
 DEADLINE = 300.0  # seconds per episode
 
 
-def shared_noise(size: int) -> tuple[int, Table]:
-    """Room for a noise table that workers will map, and its descriptor."""
-    fields: list[Field] = [("table", "f4", (size,))]
-    descriptor = anonymous_file(size_of(fields))
-    return descriptor, map_arrays(descriptor, fields)["table"]
+def noise_fields(size: int) -> list[Field]:
+    return [("table", "f4", (size,))]
 
 
 def batch_fields(d: int, capacity: int, observations: int, workers: int) -> list[Field]:
@@ -81,19 +78,23 @@ class Worker:
 
 
 class Processes:
-    """An `Evaluate` that owns worker processes; close it, or use it as a context manager."""
+    """An `Evaluate` that owns worker processes; close it, or use it as a context manager.
+
+    `noise` is a table of `noise_size` numbers in memory that the workers share, to be filled by the
+    caller before the first call.
+    """
 
     def __init__(
         self,
         plan: Plan,
-        noise: tuple[int, Table],
+        noise_size: int,
         *,
         capacity: int,
         workers: int | None = None,
         deadline: float = DEADLINE,
         should_stop: Callable[[], bool] = lambda: False,
     ):
-        self.plan, self.noise, self.deadline, self.should_stop = plan, noise, deadline, should_stop
+        self.plan, self.deadline, self.should_stop = plan, deadline, should_stop
         self.capacity = max(64, capacity + capacity % 2)
         self.observations = plan.policy.observation_size
         self.judge = Judge()
@@ -104,8 +105,10 @@ class Processes:
         ) + result_fields(self.capacity, self.observations, plan.task.behavior_size)
         self.descriptor = anonymous_file(size_of(self.fields))
         self.shared = map_arrays(self.descriptor, self.fields)
+        self.noise_descriptor = anonymous_file(size_of(noise_fields(noise_size)))
+        self.noise: Table = map_arrays(self.noise_descriptor, noise_fields(noise_size))["table"]
         # The path goes first: the plan may name modules that only it finds.
-        self.setup = pickle.dumps((sys.path, cloudpickle.dumps((plan, self.fields, noise[1].size))))
+        self.setup = pickle.dumps((sys.path, cloudpickle.dumps((plan, self.fields, noise_fields(noise_size)))))
         self.workers = [self._start(slot) for slot in range(count)]
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
@@ -142,6 +145,7 @@ class Processes:
         self.workers = []
         self.shared = {}
         os.close(self.descriptor)
+        os.close(self.noise_descriptor)
 
     def __enter__(self) -> "Processes":
         return self
@@ -230,6 +234,8 @@ class Processes:
             worker.units.popleft()
             for error in content:
                 self.judge.note(error)
+        elif kind == "bug":
+            raise RuntimeError(f"a worker failed outside of an episode:\n{content}")
         else:
             assert kind == "memory"
             log.warning("worker %d is out of memory: %s", worker.process.pid, content)
@@ -301,7 +307,7 @@ class Processes:
     def _start(self, slot: int) -> Worker:
         ours, theirs = socket.socketpair()
         self.shared["current"][slot], self.shared["played"][slot] = -1, 0
-        descriptors = (theirs.fileno(), self.descriptor, self.noise[0])
+        descriptors = (theirs.fileno(), self.descriptor, self.noise_descriptor)
         main_thread = threading.current_thread() is threading.main_thread()
         process = subprocess.Popen(
             [sys.executable, "-m", "nses.execution.worker"]

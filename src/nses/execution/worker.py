@@ -37,7 +37,7 @@ def _work(connection: Connection, setup: bytes, batch: int, noise: int, slot: in
     before = threads_of_this_process()
     try:
         sys.path, plan_bytes = pickle.loads(setup)
-        plan, fields, table_size = pickle.loads(plan_bytes)
+        plan, fields, noise_fields = pickle.loads(plan_bytes)
         import numpy as np
 
         from nses.core.archive import empty
@@ -53,7 +53,7 @@ def _work(connection: Connection, setup: bytes, batch: int, noise: int, slot: in
         connection.send(("broken", traceback.format_exc()))
         return 1
     shared = map_arrays(batch, fields)
-    table = map_arrays(noise, [("table", "f4", (table_size,))])["table"]
+    table = map_arrays(noise, noise_fields)["table"]
     d, observations = plan.policy.size, plan.policy.observation_size
     archive, number = empty(0), -1
     candidates: Any = None
@@ -89,6 +89,9 @@ def _work(connection: Connection, setup: bytes, batch: int, noise: int, slot: in
             errors = runner.run(candidates, archive, unit, shared, starting)
         except MemoryError:
             connection.send(("memory", f"candidate {int(shared['current'][slot])}"))
+            return 1
+        except Exception:  # not of an episode, which are caught one by one: a bug of ours
+            connection.send(("bug", traceback.format_exc()))
             return 1
         shared["current"][slot] = -1
         connection.send(("done", errors))

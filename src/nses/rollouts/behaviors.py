@@ -1,4 +1,4 @@
-"""What an episode did, as a vector of numbers: a probe of every step, and a summary over the steps."""
+"""What an episode did, as a vector of numbers: a probe of its steps and a summary over them."""
 
 import importlib
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ TRAJECTORY_POINTS = 10
 
 @dataclass(frozen=True)
 class Behavior:
-    """`probe(observation, info)` at the end (final), on average (mean) or along the way (trajectory).
+    """`probe(observation, info)` at the end (final), on average (mean) or on the way (trajectory).
 
     A trajectory is the probe at ten equally spaced steps of the step limit; where the episode was
     shorter, its last state stands for the rest.
@@ -51,38 +51,41 @@ class Record:
         """Called after every step where `every_step`."""
         self.steps += 1
         if self.summary == "mean":
-            b = np.array(self.probe(observation, info), np.float64)
+            b = self._look(observation, info)
             self.points = [self.points[0] + b] if self.points else [b]
         elif self.steps % self.stride == 0:
-            self.points.append(np.array(self.probe(observation, info), np.float64))
+            self.points.append(self._look(observation, info))
 
     def result(self, observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
         """b of the episode that ended with this observation and info."""
         if self.summary == "mean":
             return self.points[0] / self.steps
-        last = np.array(self.probe(observation, info), np.float64).reshape(-1)
+        last = self._look(observation, info)
         if self.summary == "final":
             return last
-        points = (self.points + [last] * TRAJECTORY_POINTS)[:TRAJECTORY_POINTS]
-        return np.concatenate([p.reshape(-1) for p in points])
+        return np.concatenate((self.points + [last] * TRAJECTORY_POINTS)[:TRAJECTORY_POINTS])
+
+    def _look(self, observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
+        """The probe as a vector of its own: environments may reuse their arrays."""
+        return np.array(self.probe(observation, info), np.float64).reshape(-1)
 
 
 def parse_behavior(text: str) -> Behavior:
     """A behavior by name.
 
     `final:x_position,y_position` looks at info, `final-observation:0,1` at the observation (all of
-    it without indices), `mean` and `trajectory` likewise; anything else is `package.module:attribute`.
+    it without indices), `mean` and `trajectory` likewise; all else is `package.module:attribute`.
     """
-    kind, _, what = text.partition(":")
-    summary, _, source = kind.partition("-")
-    if summary in SUMMARIES and source in ("", "observation"):
-        if source == "observation":
-            return Behavior(text, _observation_probe(text, what), summary)
-        keys = tuple(key.strip() for key in what.split(",") if key.strip())
-        if not keys:
+    kind, colon, what = text.partition(":")
+    summary, dash, source = kind.partition("-")
+    names = tuple(name.strip() for name in what.split(",") if name.strip())
+    if summary in SUMMARIES and source == "observation":
+        return Behavior(text, _observation_probe(text, names), summary)
+    if summary in SUMMARIES and not dash:
+        if not names:
             raise ValueError(f"behavior {text!r} names no info key; write for example 'final:x,y'.")
-        return Behavior(text, _info_probe(keys), summary)
-    if ":" not in text:
+        return Behavior(text, _info_probe(names), summary)
+    if summary in SUMMARIES or not colon:
         raise ValueError(
             f"behavior must be '{'|'.join(SUMMARIES)}:KEY,...' (keys of info), "
             f"'final-observation:0,1' or 'package.module:attribute', got {text!r}."
@@ -91,7 +94,8 @@ def parse_behavior(text: str) -> Behavior:
     if isinstance(found, Behavior):
         return found
     if callable(found):
-        return Behavior(text, found)
+        probe: Any = found  # what it returns, `nses.check_task` finds out
+        return Behavior(text, probe)
     raise ValueError(
         f"behavior {text!r} must be an nses.Behavior or a function of (observation, info), "
         f"got {type(found).__name__}."
@@ -105,24 +109,22 @@ def load_attribute(name: str, role: str) -> Any:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError) as error:
         raise ValueError(
-            f"cannot load {role} {name!r}: {error}. Expected 'package.module:attribute', importable "
-            "from here (current directory or PYTHONPATH)."
+            f"cannot load {role} {name!r}: {error}. Expected 'package.module:attribute', "
+            "importable from here (current directory or PYTHONPATH)."
         ) from error
     return found
 
 
-def _observation_probe(text: str, what: str) -> Probe:
-    try:
-        indices = [int(index) for index in what.split(",") if index.strip()]
-    except ValueError:
-        raise ValueError(
-            f"behavior {text!r}: indices must be whole numbers, got {what!r}."
-        ) from None
+def _observation_probe(text: str, names: tuple[str, ...]) -> Probe:
+    for name in names:
+        if not name.isdecimal():
+            raise ValueError(f"behavior {text!r}: indices are 0, 1, 2 and so on, got {name!r}.")
+    indices = [int(name) for name in names]
 
     def probe(observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
-        flat = np.asarray(observation, np.float64).reshape(-1)
+        flat = _numbers(observation)
         if indices and max(indices) >= flat.size:
             raise ValueError(
                 f"behavior {text!r}: the observation has {flat.size} numbers, 0 to {flat.size - 1}."
@@ -130,6 +132,16 @@ def _observation_probe(text: str, what: str) -> Probe:
         return flat[indices] if indices else flat
 
     return probe
+
+
+def _numbers(observation: Any) -> NDArray[np.float64]:
+    """All numbers of an observation in a row; those of a dictionary by key, as Gymnasium sorts."""
+    match observation:
+        case dict():
+            return np.concatenate([_numbers(observation[key]) for key in sorted(observation)])
+        case tuple():
+            return np.concatenate([_numbers(part) for part in observation])
+    return np.asarray(observation, np.float64).reshape(-1)
 
 
 def _info_probe(keys: tuple[str, ...]) -> Probe:

@@ -1,16 +1,16 @@
 """One episode: a policy with given parameters in a task, from a seed."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nses.core.moments import Moments
+from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, generator
 from nses.rollouts.native.network import take_in
 from nses.rollouts.policies import Policy
-from nses.rollouts.spaces import input_of, output_of
+from nses.rollouts.spaces import Input, Output, input_of, output_of
 from nses.rollouts.tasks.task import Task
 
 
@@ -41,7 +41,7 @@ class Player(Protocol):
 
 
 def player(task: Task, policy: Policy, *, native: bool = True) -> Player:
-    """The task's own compiled loop if it has one for this policy, else the Gymnasium environment."""
+    """The task's compiled loop if it has one for this policy, else its Gymnasium environment."""
     compiled = task.native(task, policy) if native and task.native else None
     return compiled if compiled is not None else GymnasiumPlayer(task, policy)
 
@@ -62,6 +62,7 @@ class GymnasiumPlayer:
         self.environment = task.make()
         self.input = input_of(self.environment.observation_space)
         self.output = output_of(self.environment.action_space)
+        check_shapes(policy, self.input, self.output)
 
     def play(
         self,
@@ -90,7 +91,7 @@ class GymnasiumPlayer:
                 break
             y = respond(x)
             if len(noise):
-                y += noise[length]
+                y = y + noise[length]  # the policy may keep its own y
             observation, reward, terminated, truncated, info = step(to_action(y))
             total += float(reward)
             length += 1
@@ -102,6 +103,25 @@ class GymnasiumPlayer:
 
     def close(self) -> None:
         self.environment.close()
+
+
+def check_shapes(policy: Policy, inputs: Input, outputs: Output) -> None:
+    """Whether a policy takes the observations and gives the outputs of a task's spaces.
+
+    Asked once, before the first step: compiled code does not look where arrays end.
+    """
+    if policy.observation_size != inputs.size:
+        raise ValueError(
+            f"the policy must take the {inputs.size} numbers of an observation, its "
+            f"observation_size is {policy.observation_size}; make it {inputs.size}."
+        )
+    theta = policy.init(generator(0, 0, 0, Purpose.POLICY_INIT))
+    y = policy.bind(theta, initial(inputs.size))(np.zeros(inputs.size))
+    if np.shape(y) != (outputs.size,):
+        raise ValueError(
+            f"the policy must give {outputs.size} numbers, one per action dimension or choice, "
+            f"got an output of shape {np.shape(y)}."
+        )
 
 
 def _unknown(task: Task) -> NDArray[np.float64]:

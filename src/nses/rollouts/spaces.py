@@ -33,7 +33,7 @@ def input_of(space: spaces.Space[Any]) -> Input:
     match space:
         case spaces.Box() | spaces.MultiBinary():
             size = int(np.prod(space.shape))
-            return Input(size, lambda o: np.asarray(o, np.float64).reshape(-1))
+            return Input(size, lambda o: np.asarray(o, np.float64).reshape(size))
         case spaces.Discrete():
             start, identity = int(space.start), np.eye(int(space.n))
             return Input(int(space.n), lambda o: identity[int(o) - start])
@@ -65,3 +65,58 @@ def output_of(space: spaces.Space[Any]) -> Output:
         f"actions must come from a Discrete space or a Box of floats, got {space}; "
         "wrap the environment, for example with gymnasium.wrappers.TransformAction."
     )
+
+
+def describe(space: spaces.Space[Any]) -> dict[str, Any]:
+    """A space as JSON, so that a policy can be loaded without its environment."""
+    match space:
+        case spaces.Box():
+            return {
+                "box": list(space.shape),
+                "low": _bounds(space.low),
+                "high": _bounds(space.high),
+                "dtype": str(space.dtype),
+            }
+        case spaces.Discrete():
+            return {"discrete": int(space.n), "start": int(space.start)}
+        case spaces.MultiBinary():
+            return {"multibinary": list(space.shape)}
+        case spaces.MultiDiscrete():
+            return {"multidiscrete": space.nvec.tolist(), "start": space.start.tolist()}
+        case spaces.Dict():
+            return {"dict": {name: describe(part) for name, part in space.items()}}
+        case spaces.Tuple():
+            return {"tuple": [describe(part) for part in space]}
+    raise ValueError(f"a space of this kind cannot be stored: {space}.")
+
+
+def space_from(description: dict[str, Any]) -> spaces.Space[Any]:
+    """The space that `describe` described."""
+    match description:
+        case {"box": shape, "low": low, "high": high, "dtype": dtype}:
+            if not np.issubdtype(np.dtype(dtype), np.number):
+                raise ValueError(f"a Box has numbers, got dtype {dtype!r}.")
+            low, high = (
+                np.array(bound, np.float64).astype(dtype) * np.ones(shape, dtype)
+                for bound in (low, high)
+            )
+            return spaces.Box(low, high, tuple(shape), np.dtype(dtype).type)
+        case {"discrete": n, "start": start}:
+            return spaces.Discrete(n, start=start)
+        case {"multibinary": shape}:
+            return spaces.MultiBinary(shape if len(shape) > 1 else shape[0])
+        case {"multidiscrete": nvec, "start": start}:
+            return spaces.MultiDiscrete(nvec, start=start)
+        case {"dict": parts}:
+            return spaces.Dict({name: space_from(part) for name, part in parts.items()})
+        case {"tuple": parts}:
+            return spaces.Tuple([space_from(part) for part in parts])
+    raise ValueError(f"no space is described by {description!r}.")
+
+
+def _bounds(values: NDArray[Any]) -> Any:
+    """Bounds as text, which keeps infinities and every digit; one where all are the same."""
+    first = values.reshape(-1)[0]
+    if (values == first).all():
+        return str(first)
+    return np.vectorize(str, otypes=[object])(values).tolist()

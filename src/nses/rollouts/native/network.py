@@ -3,6 +3,7 @@
 from math import isfinite
 
 import numpy as np
+
 from nses.core.compiled import compiled
 from nses.core.moments import CLIP
 

@@ -1,8 +1,8 @@
 """The point robot: one step, and a whole episode with its policy, compiled."""
 
 import numpy as np
-from nses.core.compiled import compiled
 
+from nses.core.compiled import compiled
 from nses.rollouts.native.network import forward, normalize, take_in
 
 DT = 0.1
@@ -12,7 +12,7 @@ OBSERVATIONS, ACTIONS = 6, 2
 
 
 def walls_of(half_width: float) -> np.ndarray:
-    """The paper's back, left and right wall as x0, x1, y0, y1, (3, 4), kept free by the robot's radius.
+    """Where the robot's centre cannot be: back, left and right wall as x0, x1, y0, y1, (3, 4).
 
     They stand on the centre lines of the paper's boxes; the side walls are `half_width` from the
     middle (1.5 in the paper).
@@ -60,17 +60,17 @@ def advance(state, throttle, turn, motor, walls):
 def episode(
     theta, sizes, activation, mean, std, state, motor, action_noise, walls, sums, contributes, work
 ):
-    """Plays len(motor) steps from `state`, which ends as the final one; returns the return.
+    """Plays len(motor) steps from `state`, which ends as the final one: return and length.
 
-    `sums` gathers the sum and the sum of squares of the observations where `contributes`. NaN as
-    soon as an observation is not finite.
+    `sums` gathers the sum and the sum of squares of the observations where `contributes`. An
+    observation that is not finite ends the episode with the return NaN.
     """
     observation = np.empty(OBSERVATIONS)
     total, x = 0.0, 0.0
     for step in range(len(motor)):
         observe(state, observation)
         if not take_in(observation, sums, contributes):
-            return np.nan
+            return np.nan, step
         normalize(observation, mean, std, work[0])
         action = forward(theta, sizes, activation, work)
         if len(action_noise):
@@ -79,4 +79,4 @@ def episode(
         advance(state, action[0], action[1], motor[step], walls)
         total += state[0] - x
         x = state[0]
-    return total
+    return total, len(motor)

@@ -29,5 +29,5 @@ class Policy(Protocol):
     def bind(
         self, theta: NDArray[np.float32], moments: Moments
     ) -> Callable[[NDArray[np.float64]], NDArray[np.float32]]:
-        """A function from flat observations to outputs, one number per action dimension or choice."""
+        """From flat observations to outputs, one number per action dimension or choice."""
         ...

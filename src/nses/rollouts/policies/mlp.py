@@ -54,7 +54,10 @@ class MLP:
 
     def standardization(self, moments: Moments) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and std of the inputs as the compiled code takes them: empty for raw inputs."""
-        return (moments.mean, moments.std) if self.normalize else (NO_MOMENTS, NO_MOMENTS)
+        if not self.normalize:
+            return NO_MOMENTS, NO_MOMENTS
+        assert moments.sum.size == self.observation_size
+        return moments.mean, moments.std
 
     def buffers(self) -> Vector:
         """Room for two neighbouring layers."""
@@ -64,6 +67,7 @@ class MLP:
         self, theta: Vector, moments: Moments
     ) -> Callable[[NDArray[np.float64]], NDArray[np.float32]]:
         """The network with these parameters: flat observation to outputs."""
+        assert theta.size == self.size  # compiled code does not look where an array ends
         mean, std = self.standardization(moments)
         shape, activation, work = self.shape, ACTIVATIONS[self.activation], self.buffers()
 

@@ -29,7 +29,7 @@ def make_task(
     elif ":" in name:
         task = _own(name, chosen, arguments, max_steps)
     else:
-        spec = gymnasium.spec_of(name)
+        spec = gymnasium.spec_of(name, SHIPPED)
         limit = gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps)
         make = partial(gymnasium.make_environment, spec.id, arguments)
         goal = spec.reward_threshold
@@ -56,7 +56,13 @@ def _own(
     """A user's Task, or a function or class that makes a Gymnasium environment."""
     found = load_attribute(name, "task")
     if isinstance(found, Task):
-        return found.revised(step_limit=max_steps)
+        if arguments:
+            raise ValueError(
+                f"task {name!r} makes its environment itself and takes no arguments for it, "
+                f"got {', '.join(arguments)}."
+            )
+        limit = gymnasium.step_limit_of(name, found.step_limit, max_steps)
+        return found.revised(step_limit=limit)
     if not callable(found):
         raise ValueError(
             f"task {name!r} must be an nses.Task or make a Gymnasium environment, "

@@ -1,6 +1,8 @@
 """Any Gymnasium environment as a task, by id or by `module:attribute`."""
 
 import difflib
+import importlib
+from collections.abc import Iterable
 from typing import Any
 
 import gymnasium as gym
@@ -8,21 +10,26 @@ from gymnasium.envs.registration import EnvSpec
 
 from nses.rollouts.behaviors import load_attribute
 
-EXTRAS = {"ALE/": "atari"}  # namespaces that an extra of this package brings
+# Namespaces that an extra of this package brings, with the module that registers them.
+EXTRAS = {"ALE/": ("atari", "ale_py")}
 
 
-def spec_of(identifier: str) -> EnvSpec:
-    """The registered specification of an id; ValueError with the closest ids where there is none."""
+def spec_of(identifier: str, others: Iterable[str] = ()) -> EnvSpec:
+    """The registered specification of an id; else ValueError with the closest ids and `others`."""
+    for namespace, (extra, module) in EXTRAS.items():
+        if identifier.startswith(namespace):
+            try:
+                importlib.import_module(module)
+            except ImportError:
+                raise ValueError(
+                    f"{identifier!r} needs the extra {extra!r}: pip install 'nses[{extra}]'."
+                ) from None
     try:
         return gym.spec(identifier)
     except gym.error.Error:
         pass
-    for namespace, extra in EXTRAS.items():
-        if identifier.startswith(namespace):
-            raise ValueError(
-                f"{identifier!r} needs the extra {extra!r}: pip install 'nses[{extra}]'."
-            )
-    close = difflib.get_close_matches(identifier, list(gym.registry), n=3, cutoff=0.5)
+    known = [*others, *gym.registry]
+    close = difflib.get_close_matches(identifier, known, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     raise ValueError(
         f"no task or Gymnasium environment is called {identifier!r}.{hint} "

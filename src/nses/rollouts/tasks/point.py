@@ -27,6 +27,7 @@ STEPS = 300
 HALF_WIDTH = 1.75
 OUTSIDE = 5.5 + RADIUS  # x beyond which the robot has left the trap
 START_NOISE = 0.1
+BOUNDS = np.array([100.0, 100.0, 1.0, 1.0, 10.0, 10.0])  # of observations; never near in STEPS
 
 
 class PointTrapEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
@@ -44,7 +45,7 @@ class PointTrapEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         self.half_width = half_width
         self.render_mode = render_mode
         self.walls = walls_of(half_width)
-        self.observation_space = spaces.Box(-np.inf, np.inf, (OBSERVATIONS,), np.float64)
+        self.observation_space = spaces.Box(-BOUNDS, BOUNDS, dtype=np.float64)
         self.action_space = spaces.Box(-1.0, 1.0, (ACTIONS,), np.float32)
         self.state = np.zeros(5)
         self.rewarded_x = 0.0
@@ -106,11 +107,12 @@ class PointPlayer:
         action_noise: float = 0.0,
         contributes: bool = False,
     ) -> Episode:
+        assert theta.size == self.policy.size
         rng = np.random.Generator(np.random.PCG64(seed))  # as gymnasium.Env.reset(seed) makes it
         state, motor = start_state(rng), rng.standard_normal((self.steps, ACTIONS))
         mean, std = self.policy.standardization(moments)
         sums = np.zeros((2, OBSERVATIONS))
-        f = episode(
+        f, length = episode(
             theta,
             self.policy.shape,
             ACTIVATIONS[self.policy.activation],
@@ -124,18 +126,18 @@ class PointPlayer:
             contributes,
             self.work,
         )
-        observed = Moments(self.steps, *sums) if contributes else None
-        return Episode(f, state[:2], self.steps, observed)
+        observed = Moments(length, *sums) if contributes else None
+        return Episode(f, state[:2], length, observed)
 
     def close(self) -> None:
         """Nothing to release."""
 
 
 def native(task: Task, policy: Policy, half_width: float) -> PointPlayer | None:
-    fits = (
-        isinstance(policy, MLP) and policy.sizes[0] == OBSERVATIONS and policy.sizes[-1] == ACTIONS
-    )
-    return PointPlayer(task, policy, half_width) if fits else None
+    """The compiled loop, for an MLP that fits."""
+    if isinstance(policy, MLP) and (policy.sizes[0], policy.sizes[-1]) == (OBSERVATIONS, ACTIONS):
+        return PointPlayer(task, policy, half_width)
+    return None
 
 
 PIXELS = 480

@@ -1,4 +1,4 @@
-"""The Gymnasium ids of this package. Gymnasium calls `register_environments` when it is imported."""
+"""The Gymnasium ids of this package; Gymnasium calls `register_environments` when imported."""
 
 from gymnasium.envs.registration import register, registry
 

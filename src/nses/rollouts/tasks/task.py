@@ -30,9 +30,7 @@ class Task:
     step_limit: int
     distance: str = "squared-euclidean"
     goal: float | None = None  # the return above which the task counts as solved
-    native: Callable[..., Any] | None = (
-        None  # (task, policy) → a Player with a compiled loop, or None
-    )
+    native: Callable[..., Any] | None = None  # (task, policy) → a Player, compiled, or None
 
     @cached_property
     def facts(self) -> Facts:

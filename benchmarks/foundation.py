@@ -1,0 +1,252 @@
+"""What the foundation promises, each as a ratio or a time of one run on this machine."""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+from nses.core import archive, moments, noise
+from nses.core.algorithms import ALGORITHMS, Hyperparameters, Search
+from nses.core.archive import Archive
+from nses.core.novelty import TREE_TAIL, novelty
+from nses.core.values import Candidates, Evaluation, State
+from nses.execution.processes import Processes
+from nses.experiment import checkpoint
+from nses.experiment.build import search_of
+from nses.experiment.loggers import MetricsLog, TensorBoard, record_of
+from nses.experiment.recipes import recipe
+from nses.rollouts.episode import GymnasiumPlayer
+from nses.rollouts.policies.mlp import MLP
+from nses.rollouts.tasks.catalog import make_task
+from nses.rollouts.tasks.task import Task
+
+
+@dataclass(frozen=True)
+class Measure:
+    what: str
+    result: float
+    unit: str
+    bound: str
+    met: bool
+
+
+def _median_seconds(act: Callable[[], object], times: int) -> float:
+    durations = []
+    for _ in range(times):
+        before = time.perf_counter()
+        act()
+        durations.append(time.perf_counter() - before)
+    return float(np.median(durations))
+
+
+def scaling() -> Iterator[Measure]:
+    """A generation with two workers against one, in turns, so that both see the same machine."""
+    config = replace(recipe("point-trap", "laptop", "nsra-es"), n=2000, generations=10**6)
+    task = make_task("point-trap")
+
+    @contextmanager
+    def stepping(workers: int) -> Iterator[Callable[[], object]]:
+        with search_of(replace(config, workers=workers), task) as search:
+            generations = search.run()
+            next(generations)
+            yield lambda: next(generations)
+
+    ratios, single = [], []
+    with stepping(1) as one, stepping(2) as two:
+        for _ in range(7):
+            slow, fast = _median_seconds(one, 3), _median_seconds(two, 3)
+            ratios.append(slow / fast)
+            single.append(slow)
+    ratio = float(np.median(ratios))
+    yield Measure(
+        f"point-trap, n = 2000 ({np.median(single) * 1e3:.0f} ms a generation): 2 workers against 1",
+        ratio, "×", "≥ 1.8", ratio >= 1.8,
+    )  # fmt: skip
+
+
+def coordinator() -> Iterator[Measure]:
+    """All that is not simulation, for the paper's humanoid: evaluation costs nothing here."""
+    policy, n, T = MLP((376, 256, 256, 17)), 10_000, 800
+    rng = np.random.default_rng(0)
+    f, b = rng.standard_normal(n), rng.standard_normal((n, 2))
+
+    def evaluate(candidates: Candidates, A: Archive) -> Evaluation:
+        size = len(candidates)
+        N = novelty(b[:size], A, 10) if len(A) else np.zeros(size)  # the workers' job, counted here
+        lengths = np.full(size, 1000)
+        return Evaluation(f[:size], N, lengths, moments.nothing(376), b[:size])
+
+    table = np.empty(noise.table_size(policy.size), np.float32)
+    noise.fill_table(table, 0)
+    h = Hyperparameters(n=n, M=5, E=30)
+    search = Search(ALGORITHMS["nsra-es"], h, 0, policy.init, 376, table, evaluate)
+    state = search.init()
+    state = replace(state, archive=archive.archive_of(rng.standard_normal((T, 2))))
+    with tempfile.TemporaryDirectory(dir=".") as name:
+        directory = Path(name)
+        events = TensorBoard(directory, 0)
+        with MetricsLog(directory, 0) as metrics:
+
+            def generation(state: State) -> State:
+                state, report = search.step(state)
+                record = record_of(report, 0.0, 1.0, 1)
+                metrics.write(record)
+                events.write(record)
+                checkpoint.save(directory / "checkpoints", state, {})  # every one: the worst case
+                return state
+
+            (directory / "checkpoints").mkdir()
+            state = generation(state)
+            seconds = _median_seconds(lambda: generation(state), 5)
+        events.close()
+    yield Measure(
+        "coordinator, n = 10,000, d = 166,673, archive 800, a checkpoint every generation",
+        seconds, "s a generation", "≤ 1.5", seconds <= 1.5,
+    )  # fmt: skip
+
+
+def neighbours() -> Iterator[Measure]:
+    """10,000 behaviors against 10⁶ entries that grow by one a generation; rebuilding included."""
+    rng = np.random.default_rng(0)
+    A = archive.archive_of(rng.standard_normal((1_000_000, 2)))
+    b = rng.standard_normal((10_000, 2))
+    before = time.perf_counter()
+    novelty(b, A, 10)
+    first = time.perf_counter() - before
+    generations = 50
+    before = time.perf_counter()
+    for _ in range(generations):
+        A = A.append(rng.standard_normal(2))
+        N = novelty(b, A, 10)
+    each = (time.perf_counter() - before) / generations
+    squared = ((b[:20, None] - A.rows[None]) ** 2).sum(axis=2)
+    exact = np.sort(squared, axis=1)[:, :10].mean(axis=1)
+    assert np.allclose(N[:20], exact, rtol=1e-12), "not exact"
+    # The tree is built once in TREE_TAIL generations; until then the tail is scanned.
+    for _ in range(TREE_TAIL - generations):
+        A = A.append(rng.standard_normal(2))
+    full = _median_seconds(lambda: novelty(b, A, 10), 5)
+    yield Measure(
+        f"novelty of 10,000 against 10⁶ in 2-D (first call, building the tree: {first:.2f} s)",
+        each, "s a generation", "< 0.15", each < 0.15,
+    )  # fmt: skip
+    yield Measure(
+        "the same, just before the tree is built anew",
+        full,
+        "s a generation",
+        "< 0.15",
+        full < 0.15,
+    )
+
+
+class Wide(gym.Env[Any, Any]):
+    """As many observations and actions as the humanoid."""
+
+    observation_space = spaces.Box(-np.inf, np.inf, (376,), np.float64)
+    action_space = spaces.Box(-0.4, 0.4, (17,), np.float32)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return self.np_random.standard_normal(376), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        x = float(action[0])
+        return self.np_random.standard_normal(376), x, False, False, {"x": x, "y": x}
+
+
+def memory() -> Iterator[Measure]:
+    """Proportional resident memory of coordinator and two workers, noise included, after a generation."""
+    from nses.rollouts.behaviors import parse_behavior
+
+    task = Task("wide", Wide, parse_behavior("final:x,y"), 10)
+    config = replace(recipe("wide", "paper", "nsra-es"), n=1000, workers=2, evaluation_episodes=5)
+    with search_of(config, task) as search:
+        next(search.run())
+        assert isinstance(search.evaluate, Processes)
+        pids = [os.getpid(), *(w.process.pid for w in search.evaluate.workers)]
+        total = sum(_proportional_bytes(pid) for pid in pids) / 1e9
+    yield Measure(
+        "memory of coordinator and 2 workers, 376-256-256-17, noise included",
+        total, "GB", "< 1.2", total < 1.2,
+    )  # fmt: skip
+
+
+def _proportional_bytes(pid: int) -> int:
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError
+
+
+def gymnasium_throughput() -> Iterator[Measure]:
+    """A whole training episode against a bare loop over env.step with actions drawn before."""
+    task = make_task(
+        "Ant-v5", "final:x_position,y_position", max_steps=300, terminate_when_unhealthy=False
+    )
+    facts = task.facts
+    policy = MLP((facts.observation_space.shape[0], 64, 64, facts.action_space.shape[0]))  # type: ignore[index]
+    player = GymnasiumPlayer(task, policy)
+    environment = task.make()
+    theta = policy.init(np.random.default_rng(0))
+    start = moments.initial(policy.observation_size)
+
+    def actions_of(seed: int) -> list[Any]:
+        """The actions of the episode, so that both loops simulate the same thing."""
+        respond, actions = policy.bind(theta, start), []
+        observation, _ = environment.reset(seed=seed)
+        for _ in range(task.step_limit):
+            actions.append(player.output.act(respond(player.input.flatten(observation))))
+            observation, *_ = environment.step(actions[-1])
+        return actions
+
+    def bare(seed: int, actions: list[Any]) -> None:
+        environment.reset(seed=seed)
+        for action in actions:
+            environment.step(action)
+
+    ratios, steps = [], []
+    for seed in range(8):
+        actions = actions_of(seed)
+        alone = _median_seconds(partial(bare, seed, actions), 3)
+        ours = _median_seconds(partial(player.play, theta, start, seed, action_noise=0.01), 3)
+        ratios.append(alone / ours)
+        steps.append(alone / task.step_limit)
+    ratio = float(np.median(ratios))
+    yield Measure(
+        f"Ant-v5 ({np.median(steps) * 1e6:.0f} µs a step): throughput against a bare env.step loop",
+        100 * ratio, "%", "≥ 80", ratio >= 0.8,
+    )  # fmt: skip
+
+
+def start_up() -> Iterator[Measure]:
+    """`nses --help`, against a Python that does nothing."""
+    import subprocess
+    import sys
+
+    def run(*arguments: str) -> Callable[[], object]:
+        return lambda: subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
+
+    seconds = _median_seconds(run("-m", "nses.cli", "--help"), 7)
+    bare = _median_seconds(run("-c", ""), 7)
+    yield Measure(
+        f"nses --help (Python alone: {bare * 1e3:.0f} ms)", seconds, "s", "< 0.5", seconds < 0.5
+    )
+
+
+MEASURES: dict[str, Callable[[], Iterator[Measure]]] = {
+    "start-up": start_up,
+    "scaling": scaling,
+    "coordinator": coordinator,
+    "neighbours": neighbours,
+    "memory": memory,
+    "gymnasium": gymnasium_throughput,
+}

@@ -1,0 +1,147 @@
+"""Whether this machine is ready: each finding is a fact, and what to do where it is not well."""
+
+import importlib.util
+import logging
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from nses.execution.cpus import usable_cpus
+from nses.experiment.recipes import recipe
+from nses.experiment.run import cpu_model, current_versions
+
+EXTRAS = {
+    "atari": "ale_py",
+    "ray": "ray",
+    "dashboard": "dash",
+    "video": "imageio_ffmpeg",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    name: str
+    fact: str
+    remedy: str = ""  # where it is not well
+
+
+def examine() -> list[Finding]:
+    """All findings, the quick ones first; a check that raises is a finding itself."""
+    findings = []
+    for name, check in CHECKS.items():
+        try:
+            findings.append(check(name))
+        except Exception as error:
+            findings.append(Finding(name, f"{type(error).__name__}: {error}", "see the message"))
+    for extra, module in EXTRAS.items():
+        there = importlib.util.find_spec(module) is not None
+        how = "installed" if there else f"not installed (optional): pip install 'nses[{extra}]'"
+        findings.append(Finding(f"extra {extra}", how))
+    return findings
+
+
+def show(findings: list[Finding], console: Console) -> bool:
+    """Prints the findings; True if all is well."""
+    table = Table.grid(padding=(0, 2))
+    for finding in findings:
+        mark = "[red]✗[/red]" if finding.remedy else "[green]✓[/green]"
+        fact = finding.fact + (f"\n→ {finding.remedy}" if finding.remedy else "")
+        table.add_row(mark, finding.name, fact)
+    console.print(table, highlight=False)
+    well = not any(finding.remedy for finding in findings)
+    console.print(
+        "This machine is ready: try 'nses train point-trap'."
+        if well
+        else "Something is not well: see the lines marked ✗."
+    )
+    return well
+
+
+def _python(name: str) -> Finding:
+    old = sys.version_info < (3, 11)
+    return Finding(
+        name,
+        f"{platform.python_version()} on {platform.platform()}",
+        "nses needs Python 3.11 or newer" if old else "",
+    )
+
+
+def _versions(name: str) -> Finding:
+    facts = {k: v for k, v in current_versions().items() if k not in ("python", "cpu")}
+    return Finding(name, ", ".join(f"{k} {v}" for k, v in facts.items()))
+
+
+def _cpus(name: str) -> Finding:
+    return Finding(name, f"{usable_cpus()} of {os.cpu_count()} usable, {cpu_model()}")
+
+
+def _memory(name: str) -> Finding:
+    free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 1e9
+    return Finding(
+        name, f"{free:.1f} GB free", "close something: 1 GB is little" if free < 1 else ""
+    )
+
+
+def _disk(name: str) -> Finding:
+    free = shutil.disk_usage(".").free / 1e9
+    with tempfile.TemporaryFile(dir="."):
+        pass
+    return Finding(name, f"{free:.1f} GB free here", "runs need room" if free < 0.5 else "")
+
+
+def _compiled(name: str) -> Finding:
+    """The compiled code is kept beside the package, or in the user's cache."""
+    import numpy as np
+
+    from nses.core.ranks import centered_ranks
+    from nses.rollouts.native.network import tanh
+
+    before = time.perf_counter()
+    error = abs(float(tanh(np.float32(0.5))) - float(np.tanh(0.5)))
+    assert centered_ranks([1.0, 2.0])[1] == 0.5
+    seconds = time.perf_counter() - before
+    return Finding(name, f"ready in {seconds:.2f} s", "" if error < 1e-6 else "tanh is wrong here")
+
+
+def _repeatable(name: str) -> Finding:
+    """Three generations here and in two worker processes give the same bits."""
+    from dataclasses import replace
+
+    from nses.experiment.train import pursue
+
+    digests = []
+    base = replace(recipe("point-trap", "smoke", "nsra-es"), generations=3, tensorboard=False)
+    logging.getLogger("nses").setLevel(logging.ERROR)
+    before = time.perf_counter()
+    with tempfile.TemporaryDirectory() as directory:
+        for config in (replace(base, backend="serial"), replace(base, workers=2)):
+            run = pursue(config, Path(directory) / config.backend, config.task)
+            digests.append(run.digest)
+    same = digests[0] == digests[1]
+    return Finding(
+        name,
+        f"digest {digests[0][:12]} in this process"
+        + (" and with 2 workers" if same else f", {digests[1][:12]} with 2 workers")
+        + f" ({time.perf_counter() - before:.1f} s)",
+        "" if same else "results depend on the worker count here: please report this",
+    )
+
+
+CHECKS: dict[str, Callable[[str], Finding]] = {
+    "Python": _python,
+    "versions": _versions,
+    "CPUs": _cpus,
+    "memory": _memory,
+    "disk": _disk,
+    "compiled code": _compiled,
+    "same bits everywhere": _repeatable,
+}

@@ -1,0 +1,158 @@
+"""What a recipe will cost on this machine, from a short measurement."""
+
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from nses.core import archive, moments, noise
+from nses.core.seeding import Purpose, generator
+from nses.core.values import Candidates
+from nses.execution.cpus import ONE_THREAD, usable_cpus
+from nses.execution.evaluator import Plan
+from nses.execution.serial import Serial
+from nses.experiment.build import policy_of, task_of
+from nses.experiment.config import Config
+from nses.experiment.progress import duration
+
+MEASURED_SECONDS = 2.0
+SCALING = 0.95  # share of the ideal that two and more workers reach (benchmarks/results)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds and bytes. An episode is measured with untrained policies: see `longest`."""
+
+    parameters: int
+    workers: int
+    steps_per_second: float  # of one worker
+    episode_steps: float  # of an untrained policy
+    step_limit: int
+    coordinator: float  # seconds per generation
+    generation: float  # seconds, at the measured length
+    longest_generation: float  # seconds, if every episode lasts to the step limit
+    memory: int  # bytes, coordinator and workers
+    generations: int
+    episodes: int  # in all
+
+    @property
+    def total(self) -> float:
+        return self.generations * self.generation
+
+    @property
+    def longest(self) -> float:
+        return self.generations * self.longest_generation
+
+
+def estimate(config: Config) -> Estimate:
+    """Plays episodes for two seconds and sums gradients of the real size."""
+    task = task_of(config)
+    policy = policy_of(config, task.facts)
+    workers = 1 if config.backend == "serial" else config.workers or usable_cpus()
+    table = np.empty(noise.table_size(policy.size), np.float32)
+    noise.fill_table(table, config.seed)
+    steps, episodes, seconds = 0, 0, 0.0
+    plan = Plan(task, policy, config.k, config.distance, config.action_noise, config.native)
+    with Serial(plan) as play:
+        while seconds < MEASURED_SECONDS:
+            theta = policy.init(generator(config.seed, 0, episodes, Purpose.POLICY_INIT))
+            epsilon = noise.sample(table, policy.size, 2, config.seed, episodes)
+            seeds = np.array([episodes, episodes + 1])
+            pair = Candidates(
+                theta, moments.initial(policy.observation_size), seeds, config.sigma, epsilon
+            )
+            before = time.perf_counter()
+            lengths = play(pair, archive.empty(0)).lengths
+            if episodes:  # the first pair compiles, or loads what was compiled
+                seconds, steps = seconds + time.perf_counter() - before, steps + int(lengths.sum())
+            episodes += 2
+    speed, length = steps / seconds, steps / (episodes - 2)
+    coordinator = _coordinator_seconds(config, table, policy.size)
+    played = config.n + config.evaluation_episodes
+    ideal = workers * (SCALING if workers > 1 else 1.0)
+
+    def generation(episode_steps: float) -> float:
+        # The last episodes of a generation keep only some workers busy: half an episode on average.
+        waves = played / ideal + (0.5 if workers > 1 else 0.0)
+        return max(waves, 1.0) * episode_steps / speed + coordinator
+
+    return Estimate(
+        parameters=policy.size,
+        workers=workers,
+        steps_per_second=speed,
+        episode_steps=length,
+        step_limit=task.step_limit,
+        coordinator=coordinator,
+        generation=generation(length),
+        longest_generation=generation(task.step_limit),
+        memory=_memory(config, policy.size, task.behavior_size, workers, table.nbytes),
+        generations=config.generations,
+        episodes=config.generations * played,
+    )
+
+
+def _coordinator_seconds(config: Config, table: noise.Table, d: int) -> float:
+    """The gradient is what grows with n and d: measured on a part, scaled to the whole."""
+    n = min(config.n, max(2, 2 * (20_000_000 // d)))
+    epsilon = noise.sample(table, d, n, config.seed, 0)
+    F = np.linspace(-0.5, 0.5, n)
+    epsilon.weighted_sum(F[:2].copy()) if n < 2 else epsilon.weighted_sum(F)
+    before = time.perf_counter()
+    epsilon.weighted_sum(F)
+    return (time.perf_counter() - before) * config.n / n + 2e-3
+
+
+def _memory(config: Config, d: int, behavior: int, workers: int, noise_bytes: int) -> int:
+    """Bytes of all processes; the noise is shared, so it counts once."""
+    members = config.members * d * 3 * 4
+    rows = (config.members + config.generations) * behavior * 8
+    process = _bare_process_bytes()
+    count = 0 if config.backend == "serial" else workers
+    return process + members + rows + noise_bytes + count * (process + rows + 8 * d)
+
+
+def _bare_process_bytes() -> int:
+    """Resident memory of a process that has imported what a worker imports."""
+    code = (
+        "import resource, nses.execution.evaluator, nses.rollouts.tasks.catalog;"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, **ONE_THREAD},
+    ).stdout
+    return int(out) * (1 if sys.platform == "darwin" else 1024)
+
+
+def show(e: Estimate, config: Config, console: Console) -> None:
+    table = Table.grid(padding=(0, 2))
+    name = f"{config.task} {config.algorithm} --recipe {config.recipe}"
+    table.add_row("recipe", f"{name}: {e.generations:,} generations, {e.episodes:,} episodes")
+    table.add_row("network", f"{e.parameters:,} parameters")
+    table.add_row(
+        "speed",
+        f"{e.steps_per_second:,.0f} steps/s a worker, {e.steps_per_second * e.workers:,.0f} "
+        f"with {e.workers}; episodes of {e.episode_steps:,.0f} steps now, {e.step_limit:,} at most",
+    )
+    table.add_row(
+        "a generation",
+        f"{e.generation:.3g} s, of which {e.coordinator:.2g} s are not simulation",
+    )
+    if e.longest > 1.1 * e.total:
+        table.add_row(
+            "in all",
+            f"{duration(e.total)} at this length, {duration(e.longest)} if episodes last "
+            "to the limit",
+        )
+    else:
+        table.add_row("in all", duration(e.total))
+    table.add_row("memory", f"{e.memory / 1e9:.2f} GB")
+    console.print(table, highlight=False, soft_wrap=True)

@@ -1,0 +1,234 @@
+"""Pictures of runs. Matplotlib is imported when one is drawn, and never opens a window."""
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.experiment.config import Config
+from nses.experiment.progress import short
+from nses.experiment.run import Run
+from nses.experiment.storage import write_atomically
+from nses.rollouts.native.point import RADIUS, walls_of
+from nses.rollouts.tasks.point import HALF_WIDTH
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Color = tuple[float, float, float]
+
+# One hue per member, told apart by colour-blind readers too; a sixth member begins again.
+HUES: tuple[Color, ...] = (
+    (0.00, 0.45, 0.70),  # blue
+    (0.90, 0.45, 0.00),  # orange
+    (0.00, 0.60, 0.42),  # green
+    (0.75, 0.28, 0.58),  # purple
+    (0.80, 0.68, 0.05),  # gold
+)
+WALL, INK, FAINT = "#3a3a42", "#222226", "#9a9aa2"
+WALL_HALF_THICKNESS = 0.1
+CAPTION = (
+    "One diamond per generation at the final position of the updated member, "
+    "darker = later; the number is the best return of the run."
+)
+DPI = 150
+PANEL = 1.85  # inches, the width of one
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What there is to draw besides the runs: walls as x0, x1, y0, y1, and where episodes start."""
+
+    walls: tuple[tuple[float, float, float, float], ...] = ()
+    start: tuple[float, float] | None = None
+
+
+def scene_of(config: Config) -> Scene:
+    """The scene of a task seen from above; empty for a task that has none."""
+    return SCENES[config.task](config.environment_arguments) if config.task in SCENES else Scene()
+
+
+def _point_trap(arguments: dict[str, Any]) -> Scene:
+    reach = walls_of(arguments.get("half_width", HALF_WIDTH))
+    thin = (RADIUS - WALL_HALF_THICKNESS) * np.array([1.0, -1.0, 1.0, -1.0])
+    return Scene(tuple(tuple(wall) for wall in (reach + thin).tolist()), (0.0, 0.0))
+
+
+SCENES: dict[str, Callable[[dict[str, Any]], Scene]] = {"point-trap": _point_trap}
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """A run from above: where its updated member ended, generation by generation."""
+
+    b: NDArray[np.float64]  # (T, 2)
+    member: NDArray[np.int64]  # (T,)
+    age: NDArray[np.float64]  # (T,) 0 for the first generation, 1 for the last of the settings
+    best: float | None
+
+
+def trace_of(run: Run) -> Trace:
+    records = [r for r in run.metrics if len(r.get("behavior") or ()) == 2]
+    generation = np.array([r["generation"] for r in records], np.float64)
+    return Trace(
+        b=np.array([r["behavior"] for r in records], np.float64).reshape(-1, 2),
+        member=np.array([r["member"] for r in records], np.int64),
+        age=(generation - 1) / max(run.config.generations - 1, 1),
+        best=records[-1]["best"] if records else None,
+    )
+
+
+def overhead(runs: Mapping[str, Sequence[Run]], scene: Scene, path: Path) -> None:
+    """The paper's Fig. 2, to `path` (PNG) and beside it as PDF.
+
+    A row per algorithm, a column per run: one diamond per generation at the final (x, y) of the
+    updated member, one colour per member, darker for later ones. Behaviors have two dimensions.
+    """
+    from matplotlib.figure import Figure
+
+    traces = {algorithm: [trace_of(run) for run in row] for algorithm, row in runs.items()}
+    low, high = _limits([trace for row in traces.values() for trace in row], scene)
+    columns = max(len(row) for row in traces.values())
+    height = PANEL * float(np.clip((high[1] - low[1]) / (high[0] - low[0]), 0.5, 1.6))
+    left, right, top, bottom, gap = 0.75, 0.12, 0.35, 1.0, 0.09  # inches
+    size = (
+        left + columns * PANEL + (columns - 1) * gap + right,
+        top + len(traces) * height + (len(traces) - 1) * gap + bottom,
+    )
+    figure = Figure(size, facecolor="white")
+    grid = figure.subplots(
+        len(traces),
+        columns,
+        squeeze=False,
+        sharex=True,
+        sharey=True,
+        gridspec_kw={
+            "left": left / size[0],
+            "right": 1 - right / size[0],
+            "top": 1 - top / size[1],
+            "bottom": bottom / size[1],
+            "wspace": gap / PANEL,
+            "hspace": gap / height,
+        },
+    )
+    for row, algorithm in zip(grid, traces, strict=True):
+        for axes, trace, run in zip(row, traces[algorithm], runs[algorithm], strict=False):
+            _panel(axes, trace, scene)
+            if axes.get_subplotspec().is_first_row():
+                axes.set_title(f"seed {run.config.seed}", fontsize=9, color=INK, pad=4)
+        for axes in row[len(traces[algorithm]) :]:
+            axes.set_axis_off()
+        row[0].set_ylabel("y", fontsize=8, color=INK, labelpad=1)
+        row[0].annotate(
+            algorithm.upper(), (0, 0.5), (-0.62 * 72, 0), "axes fraction", "offset points",
+            rotation=90, ha="center", va="center", fontsize=11, fontweight="bold", color=INK,
+        )  # fmt: skip
+    for axes in grid[-1]:
+        axes.set_xlabel("x", fontsize=8, color=INK, labelpad=1)
+    grid[0, 0].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    members = sorted({int(m) for row in traces.values() for trace in row for m in trace.member})
+    _legend(figure, members, scene)
+    _save(figure, path)
+
+
+def shades(member: NDArray[np.int64], age: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A colour for each point, (T, 3): a light tint of the member's hue at age 0, dark at age 1."""
+    hue = np.array(HUES)[member % len(HUES)]
+    age = age[:, None]
+    light, dark = 1 - 0.40 * (1 - hue), 0.45 * hue
+    early, late = 2 * np.minimum(age, 0.5), 2 * np.maximum(age - 0.5, 0.0)
+    return light + early * (hue - light) + late * (dark - hue)
+
+
+def _limits(
+    traces: Sequence[Trace], scene: Scene
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lowest and highest (x, y) of all there is to see, with a margin."""
+    corners = [[(x0, y0), (x1, y1)] for x0, x1, y0, y1 in scene.walls]
+    points = [*corners, *(trace.b for trace in traces), *([[scene.start]] if scene.start else [])]
+    seen = np.concatenate([np.empty((0, 2)), *(np.reshape(p, (-1, 2)) for p in points)])
+    seen = seen[np.isfinite(seen).all(axis=1)]
+    if not len(seen):
+        return np.array([-1.0, -1.0]), np.array([1.0, 1.0])
+    margin = max(0.06 * float(np.ptp(seen, axis=0).max()), 1e-6)
+    return seen.min(axis=0) - margin, seen.max(axis=0) + margin
+
+
+def _panel(axes: "Axes", trace: Trace, scene: Scene) -> None:
+    from matplotlib.patches import Rectangle
+
+    for x0, x1, y0, y1 in scene.walls:
+        axes.add_patch(
+            Rectangle((x0, y0), x1 - x0, y1 - y0, facecolor=WALL, edgecolor=WALL, linewidth=0.6)
+        )
+    axes.scatter(
+        *trace.b.T, s=6, marker="D", c=shades(trace.member, trace.age), linewidths=0, zorder=3
+    )
+    if scene.start:
+        axes.plot(
+            *scene.start, marker="*", markersize=8, color="#ffd24a", markeredgecolor=INK,
+            markeredgewidth=0.6, zorder=4,
+        )  # fmt: skip
+    axes.text(
+        0.04, 0.955, short(trace.best), transform=axes.transAxes, ha="left", va="top", fontsize=9,
+        fontweight="bold", color=INK, zorder=5,
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5},
+    )  # fmt: skip
+    axes.set_aspect("equal", adjustable="box")
+    axes.tick_params(labelsize=7, length=2, width=0.6, color=FAINT, labelcolor=INK, pad=2)
+    for spine in axes.spines.values():
+        spine.set(color=FAINT, linewidth=0.6)
+    axes.locator_params(nbins=4)
+
+
+def _legend(figure: "Figure", members: Sequence[int], scene: Scene) -> None:
+    from matplotlib.legend_handler import HandlerTuple
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    def diamonds(member: int, ages: Sequence[float]) -> tuple[Line2D, ...]:
+        colors = shades(np.full(len(ages), member), np.array(ages))
+        return tuple(
+            Line2D([], [], marker="D", markersize=4.5, color=tuple(color), linestyle="none")
+            for color in colors
+        )
+
+    handles: list[Any] = []
+    labels: list[str] = []
+    if scene.start:
+        handles.append(
+            Line2D([], [], marker="*", markersize=8, color="#ffd24a", markeredgecolor=INK,
+                   markeredgewidth=0.6, linestyle="none")
+        )  # fmt: skip
+        labels.append("start")
+    if scene.walls:
+        handles.append(Patch(facecolor=WALL))
+        labels.append("wall")
+    for member in members:
+        handles.append(diamonds(member, (0.0, 0.25, 0.5, 0.75, 1.0)))
+        labels.append(f"member {member}")
+    inch = 1 / figure.get_figheight()
+    figure.text(0.5, 0.1 * inch, CAPTION, ha="center", va="bottom", fontsize=8, color=INK)
+    figure.legend(
+        handles,
+        labels,
+        loc="lower center",
+        bbox_to_anchor=(0.5, 0.22 * inch),
+        ncols=len(handles),
+        fontsize=8,
+        frameon=False,
+        handler_map={tuple: HandlerTuple(ndivide=None, pad=0.0)},
+    )
+
+
+def _save(figure: "Figure", path: Path) -> None:
+    """PNG and PDF, the same bytes for the same runs."""
+    for suffix, metadata in ((".png", None), (".pdf", {"CreationDate": None})):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=suffix[1:], dpi=DPI, metadata=metadata)
+        write_atomically(path.with_suffix(suffix), buffer.getvalue())

@@ -1,0 +1,43 @@
+"""Ctrl-C and SIGTERM: the first asks to stop at a safe point, a second Ctrl-C ends at once."""
+
+import os
+import signal
+import threading
+from types import FrameType
+
+
+class Stopped(Exception):
+    """Training was asked to stop and did; what was committed is on disk."""
+
+    def __init__(self, signum: int):
+        super().__init__(f"stopped by {signal.Signals(signum).name}")
+        self.exit_code = 128 + signum
+
+
+class Interruption:
+    """While active, SIGINT and SIGTERM set a flag. Only the main thread can listen to signals."""
+
+    def __init__(self) -> None:
+        self.signum: int | None = None
+
+    def __enter__(self) -> "Interruption":
+        self.active = threading.current_thread() is threading.main_thread()
+        if self.active:
+            self.previous = {
+                s: signal.signal(s, self._note) for s in (signal.SIGINT, signal.SIGTERM)
+            }
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.active:
+            for signum, handler in self.previous.items():
+                signal.signal(signum, handler)
+
+    def __call__(self) -> bool:
+        """Whether to stop."""
+        return self.signum is not None
+
+    def _note(self, signum: int, frame: FrameType | None) -> None:
+        if signum == signal.SIGINT and self.signum is not None:
+            os._exit(128 + signum)
+        self.signum = signum

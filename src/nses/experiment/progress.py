@@ -1,0 +1,113 @@
+"""What a person sees of a run: a progress bar in a terminal, plain lines elsewhere, a summary."""
+
+import math
+import shlex
+import time
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Table
+
+from nses.core.values import State
+from nses.experiment.config import Config
+from nses.experiment.run import Run
+
+PLAIN_SECONDS = 10.0  # between two lines where there is no terminal
+
+
+class ProgressView:
+    """A listener of training that shows it; use it as a context manager."""
+
+    def __init__(self, config: Config, console: Console):
+        self.config, self.console = config, console
+        self.began: tuple[float, int] | None = None
+        self.shown = -math.inf
+        self.bar = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}  {task.fields[numbers]}"),
+            console=console,
+            refresh_per_second=4,
+            disable=not console.is_terminal,
+        )
+        self.task: TaskID = self.bar.add_task(
+            f"{config.task} {config.algorithm}", total=config.generations, numbers="starting"
+        )
+
+    def __call__(self, state: State, record: dict[str, Any]) -> None:
+        now, done = time.monotonic(), record["generation"]
+        if self.began is None:
+            self.began = (now, done)
+        text = numbers(record, self.config, self._left(now, done))
+        if self.console.is_terminal:
+            self.bar.update(self.task, completed=done, numbers=text)
+        elif now - self.shown >= PLAIN_SECONDS or done == self.config.generations:
+            self.shown = now
+            self.console.print(
+                f"generation {done}/{self.config.generations}  {text}", soft_wrap=True
+            )
+
+    def _left(self, now: float, done: int) -> str:
+        assert self.began is not None
+        elapsed, generations = now - self.began[0], done - self.began[1]
+        if generations < 1:
+            return "?"
+        return duration(elapsed / generations * (self.config.generations - done))
+
+    def __enter__(self) -> "ProgressView":
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.bar.stop()
+
+
+def numbers(record: dict[str, Any], config: Config, left: str) -> str:
+    """best, mean return, w, novelty, speed and time left, in one line."""
+    weight = f"  w {record['weight']:.2f}" if config.algorithm == "nsra-es" else ""
+    return (
+        f"best {short(record['best'])}  mean {short(record['return_mean'])}{weight}"
+        f"  novelty {short(record['novelty_mean'])}  {record['steps_per_second']:,.0f} steps/s"
+        f"  {left} left"
+    )
+
+
+def short(value: float | None) -> str:
+    """Four digits that matter."""
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def show_end(run: Run, console: Console) -> None:
+    """Where everything is, and which command comes next."""
+    best, retest = run.best, run.retest
+    mean = sum(retest) / len(retest)
+    spread = math.sqrt(sum((x - mean) ** 2 for x in retest) / len(retest))
+    directory = shlex.quote(str(run.path))
+    table = Table.grid(padding=(0, 2))
+    table.add_row(
+        "best policy",
+        f"{short(best.score)} when it won (generation {best.generation}, member {best.member}); "
+        f"{short(mean)} ± {short(spread)} in {len(retest)} fresh episodes",
+    )
+    table.add_row("run", f"{directory} (best.safetensors, archive.safetensors, metrics.jsonl)")
+    table.add_row("test it", f"nses evaluate {directory}")
+    table.add_row("train on", f"nses resume {directory} --generations {2 * run.config.generations}")
+    if run.config.tensorboard:
+        table.add_row("curves", f"tensorboard --logdir {directory}/tensorboard")
+    table.add_row("in Python", f"nses.load({str(run.path)!r}).policy('best')(observation)")
+    console.print(table, soft_wrap=True, highlight=False)

@@ -1,0 +1,88 @@
+"""Recipes: functions that return a full configuration, by task and name."""
+
+from collections.abc import Callable
+
+from nses.experiment.config import Config
+
+Recipe = Callable[[str, str], Config]  # (task, algorithm) → configuration
+
+POPULATION = {"es": 1}  # members, where an algorithm is defined by them: ES has one
+
+
+def recipe(task: str, name: str, algorithm: str) -> Config:
+    """The configuration of a recipe for a task; tasks without their own use the general ones."""
+    own = TASK_RECIPES.get(task, {})
+    if name not in GENERAL:
+        raise ValueError(f"recipe must be one of {', '.join(GENERAL)}, got {name!r}.")
+    return own.get(name, GENERAL[name])(task, algorithm)
+
+
+def _paper(task: str, algorithm: str) -> Config:
+    """The settings of the paper's humanoid experiments."""
+    return Config(
+        task=task,
+        algorithm=algorithm,  # type: ignore[arg-type]
+        recipe="paper",
+        generations=800,
+        n=10_000,
+        members=POPULATION.get(algorithm, 5),
+        evaluation_episodes=30,
+        hidden=(256, 256),
+    )
+
+
+def _laptop(task: str, algorithm: str) -> Config:
+    """A useful first try on any small environment: minutes on two cores."""
+    return Config(
+        task=task,
+        algorithm=algorithm,  # type: ignore[arg-type]
+        recipe="laptop",
+        generations=100,
+        n=100,
+        sigma=0.1,
+        lr=0.05,
+        members=POPULATION.get(algorithm, 3),
+        evaluation_episodes=10,
+        weight_patience=10,
+        hidden=(32, 32),
+        moments_probability=0.1,
+    )
+
+
+def _smoke(task: str, algorithm: str) -> Config:
+    """Whether it works at all: seconds."""
+    return Config(
+        task=task,
+        algorithm=algorithm,  # type: ignore[arg-type]
+        recipe="smoke",
+        generations=5,
+        n=16,
+        members=POPULATION.get(algorithm, 2),
+        evaluation_episodes=2,
+        weight_patience=2,
+        hidden=(16, 16),
+        moments_probability=0.25,
+        retest_episodes=5,
+    )
+
+
+def _point_trap_laptop(task: str, algorithm: str) -> Config:
+    """ES stays in the trap, the other three get out: about ten seconds on one core."""
+    return Config(
+        task=task,
+        algorithm=algorithm,  # type: ignore[arg-type]
+        recipe="laptop",
+        generations=500,
+        n=100,
+        members=POPULATION.get(algorithm, 5),
+        evaluation_episodes=5,
+        weight_patience=10,
+        hidden=(16, 16),
+        normalize=False,
+        moments_probability=0.0,
+        action_noise=0.0,
+    )
+
+
+GENERAL: dict[str, Recipe] = {"paper": _paper, "laptop": _laptop, "smoke": _smoke}
+TASK_RECIPES: dict[str, dict[str, Recipe]] = {"point-trap": {"laptop": _point_trap_laptop}}

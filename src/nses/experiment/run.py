@@ -1,0 +1,194 @@
+"""A run on disk: its settings, its numbers and its policies. Loading one never executes its code."""
+
+import json
+import platform
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.core.moments import Moments
+from nses.core.values import Best, State
+from nses.experiment import checkpoint
+from nses.experiment.build import policy_of
+from nses.experiment.config import Config, from_dict, to_dict
+from nses.experiment.loggers import METRICS, read_metrics
+from nses.experiment.storage import CheckpointRefused, slug, write_atomically
+from nses.rollouts.spaces import describe, input_of, output_of, space_from
+from nses.rollouts.tasks.task import Facts
+
+CONFIG = "config.json"
+BEST = "best.safetensors"
+ARCHIVE = "archive.safetensors"
+CHECKPOINTS = "checkpoints"
+FORMAT = 1
+LARGEST_CONFIG = 64 << 20  # bytes
+RECORDED = ("numpy", "numba", "scipy", "gymnasium", "mujoco", "nses")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory; `nses.load(directory)` gives one."""
+
+    path: Path
+    config: Config
+    facts: Facts
+    versions: dict[str, str]
+
+    def policy(self, which: str = "best") -> "TrainedPolicy":
+        """best, final (the member updated last) or member:I, as a function of an observation."""
+        theta, moments = self.parameters(which)
+        return TrainedPolicy(self, which, theta, moments)
+
+    def parameters(self, which: str = "best") -> tuple[NDArray[np.float32], Moments]:
+        """theta and observation moments of a policy."""
+        if which == "best":
+            best = self.best
+            return best.theta, best.moments
+        members = self.state.members
+        if which == "final":
+            records = self.metrics
+            member = members[records[-1]["member"] if records else 0]
+            return member.theta, member.moments
+        kind, _, number = which.partition(":")
+        if kind != "member" or not number.isdecimal() or int(number) >= len(members):
+            raise ValueError(
+                f"policy must be best, final or member:0 to member:{len(members) - 1}, got {which!r}."
+            )
+        return members[int(number)].theta, members[int(number)].moments
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl."""
+        return list(read_metrics(self.path / METRICS))
+
+    @property
+    def state(self) -> State:
+        """The newest valid checkpoint."""
+        return checkpoint.load(self.path / CHECKPOINTS).state
+
+    @property
+    def best(self) -> Best:
+        if (self.path / BEST).exists():
+            return checkpoint.load_best(self.path / BEST)[0]
+        return self.state.best
+
+    @property
+    def retest(self) -> list[float]:
+        """Returns of the best policy in fresh episodes; empty until the run has ended."""
+        if not (self.path / BEST).exists():
+            return []
+        _, extra = checkpoint.load_best(self.path / BEST)
+        return json.loads(extra.get("retest", "[]"))
+
+    @property
+    def finished(self) -> bool:
+        """Whether all its generations are done and its best policy is tested."""
+        return bool(self.retest) and self.state.generation >= self.config.generations
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that the promise of repeatability covers."""
+        state = self.state
+        records = (r for r in self.metrics if r["generation"] <= state.generation)
+        return checkpoint.digest(state, records)
+
+
+class TrainedPolicy:
+    """What was learned: `policy(observation)` is the action."""
+
+    def __init__(self, run: Run, which: str, theta: NDArray[np.float32], moments: Moments):
+        self.run, self.which, self.theta, self.moments = run, which, theta, moments
+        self._flatten = input_of(run.facts.observation_space).flatten
+        self._act = output_of(run.facts.action_space).act
+        self._respond = policy_of(run.config, run.facts).bind(theta, moments)
+
+    def __call__(self, observation: Any) -> Any:
+        return self._act(self._respond(self._flatten(observation)))
+
+    def __repr__(self) -> str:
+        return f"<{self.which} policy of {self.run.path}: {self.theta.size:,} parameters>"
+
+
+def load(directory: str | Path) -> Run:
+    """The run in a directory."""
+    path = Path(directory)
+    document = read_config(path)
+    try:
+        config = from_dict(document["config"])
+        spaces = document["spaces"]
+        facts = Facts(
+            space_from(spaces["observation"]), space_from(spaces["action"]), int(spaces["behavior"])
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointRefused(
+            f"{path / CONFIG} is not the configuration of a run: {error}"
+        ) from error
+    return Run(path, config, facts, dict(document.get("versions", {})))
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    file = path / CONFIG
+    try:
+        if file.stat().st_size > LARGEST_CONFIG:
+            raise CheckpointRefused(f"{file} is too large to be the configuration of a run.")
+        document = json.loads(file.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise ValueError(
+            f"{path} is not a run: it has no {CONFIG}. 'nses train' makes one, "
+            "under runs/TASK/ALGORITHM/seed-SEED."
+        ) from None
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise CheckpointRefused(f"{file} is damaged: {error}") from None
+    if not isinstance(document, dict):
+        raise CheckpointRefused(f"{file} is damaged: it holds no table of settings.")
+    if document.get("format", 0) > FORMAT:
+        raise CheckpointRefused(
+            f"{file} was written by nses {document.get('nses')} in format {document['format']}; "
+            f"this nses reads up to {FORMAT}: install a newer one."
+        )
+    return document
+
+
+def write_config(path: Path, config: Config, facts: Facts) -> None:
+    document = {
+        "format": FORMAT,
+        "config": to_dict(config),
+        "spaces": {
+            "observation": describe(facts.observation_space),
+            "action": describe(facts.action_space),
+            "behavior": facts.behavior_size,
+        },
+        "versions": current_versions(),
+        "command": " ".join(sys.argv),
+    }
+    write_atomically(path / CONFIG, (json.dumps(document, indent=1) + "\n").encode())
+
+
+def default_directory(config: Config) -> Path:
+    return Path("runs") / slug(config.task) / config.algorithm / f"seed-{config.seed}"
+
+
+def current_versions() -> dict[str, str]:
+    """What the bits of a result depend on."""
+    versions = {"python": platform.python_version(), "cpu": cpu_model()}
+    for name in RECORDED:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -1,0 +1,198 @@
+"""Names, files and locks of a run directory, against crashes, full disks and hostile input."""
+
+import errno
+import fcntl
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO, Self
+
+LOCK = ".lock"
+LONGEST_NAME = 100
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class StorageFailed(OSError):
+    """The disk did not take what it was given; exit 4."""
+
+
+class CheckpointRefused(Exception):
+    """What is on disk is damaged, foreign or of another run, and is not used; exit 3."""
+
+
+def safe_name(name: str) -> str:
+    """`name`, if it can be one component of a path on any system and nothing else."""
+    if not NAME.fullmatch(name):
+        raise ValueError(
+            f"a name has 1 to {LONGEST_NAME} letters, digits, '.', '_' or '-' and begins with a "
+            f"letter or a digit, got {_shown(name)}; choose another one."
+        )
+    return name
+
+
+def contained(directory: str | Path, name: str) -> Path:
+    """The resolved path of `name` (components between '/') in a directory it does not leave."""
+    for component in name.split("/"):
+        safe_name(component)
+    base = Path(os.path.realpath(directory))
+    path = Path(os.path.realpath(base / name))
+    if path == base or not path.is_relative_to(base):
+        raise ValueError(
+            f"{_shown(name)} leads out of {base}, to {path}; replace the link by a directory."
+        )
+    return path
+
+
+def slug(task_name: str) -> str:
+    """A task name as one component of a path: ALE/Pong-v5 is ALE__Pong-v5, a.b:C is a.b--C.
+
+    Where that alone would lose a difference between two names, a part of a hash keeps it.
+    """
+    if (
+        len(task_name) > LONGEST_NAME
+        or not task_name.isprintable()  # NUL, line ends, lone surrogates
+        or not re.search("[A-Za-z0-9]", task_name)
+        or any(part in ("", ".", "..") for part in task_name.split("/"))
+    ):
+        raise ValueError(
+            "a task is named by a Gymnasium id such as CartPole-v1 or ALE/Pong-v5, or by "
+            f"module:attribute, in at most {LONGEST_NAME} characters, got {_shown(task_name)}."
+        )
+    readable = task_name.replace("/", "__").replace(":", "--")
+    component = re.sub(r"[^A-Za-z0-9._-]", "-", readable).lstrip("._-")
+    if component != readable:
+        component += "-" + hashlib.sha256(task_name.encode()).hexdigest()[:8]
+    return safe_name(component)
+
+
+@contextmanager
+def storing(path: Path) -> Iterator[None]:
+    """Whatever the system refuses while `path` is written is a StorageFailed that says so."""
+    try:
+        yield
+    except StorageFailed:
+        raise
+    except OSError as error:
+        raise StorageFailed(
+            f"could not write {path}: {error.strerror or error}. "
+            "Make room, or check that the directory exists and may be written."
+        ) from error
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """All of `data` at `path`, or what was there before, whenever the machine stops."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.writing")
+    with storing(path):
+        _remove_leftovers(path)
+        try:
+            write_synced(temporary, data)
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):  # the first error is the one to tell
+                temporary.unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+
+
+def write_synced(path: Path, data: bytes) -> None:
+    """A new file, on the disk and not only on its way there."""
+    with open(path, "xb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_directory(path: Path) -> None:
+    """The names in a directory, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # some network file systems cannot, and need not
+            raise
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def regular_file(path: Path) -> Iterator[tuple[BinaryIO, int]]:
+    """A file open for reading, and its size; no link, pipe or device takes its place."""
+    try:
+        with open(path, "rb", opener=_open_in_place) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise CheckpointRefused(f"{path.name} is not a regular file")
+            yield file, status.st_size
+    except OSError as error:
+        raise CheckpointRefused(
+            f"{path.name} cannot be read ({error.strerror or error})"
+        ) from error
+
+
+class DirectoryLock:
+    """The right to write in a directory, held by one process until it closes the lock or dies."""
+
+    def __init__(self, directory: str | Path):
+        path = Path(directory) / LOCK
+        with storing(path):
+            # Not inheritable (PEP 446): a worker that outlives the run does not keep its lock.
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
+            except BlockingIOError:
+                holder = os.pread(descriptor, 200, 0).decode(errors="replace")
+                os.close(descriptor)
+                raise ValueError(
+                    f"{directory} is in use by {holder or 'another process'}; "
+                    "wait for it, stop it, or choose another --run-dir."
+                ) from None
+            except BaseException:
+                os.close(descriptor)
+                raise
+        self._descriptor = descriptor
+
+    def close(self) -> None:
+        """Let the next one in; the file stays, since removing it would let in two."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _shown(name: str) -> str:
+    return repr(name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "…")
+
+
+def _open_in_place(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)  # a pipe would wait for ever
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Temporaries of `path` whose writers are dead (or were this process: identifiers return)."""
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.([1-9][0-9]{{0,9}})\.writing")
+    for name in os.listdir(path.parent):
+        match = pattern.fullmatch(name)
+        if match and (int(match[1]) == os.getpid() or not _alive(int(match[1]))):
+            with suppress(FileNotFoundError):  # another one may have removed it
+                os.unlink(path.parent / name)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,0 +1,134 @@
+import sys
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+from toys import CORRIDOR, Corridor
+
+from nses.rollouts.behaviors import Behavior
+from nses.rollouts.tasks.catalog import make_task
+from nses.rollouts.tasks.point import PointTrapEnv
+
+
+def test_a_shipped_task_has_a_short_name():
+    task = make_task("point-trap")
+    assert task.name == "point-trap"
+    assert isinstance(task.make().unwrapped, PointTrapEnv)
+    assert (task.behavior.name, task.behavior_size) == ("final:x,y", 2)
+    assert task.distance == "squared-euclidean"
+    assert task.step_limit == 300
+    assert task.goal == pytest.approx(5.7)
+    assert task.native is not None
+
+
+def test_arguments_go_to_the_environment():
+    environment = make_task("point-trap", half_width=3.0).make().unwrapped
+    assert isinstance(environment, PointTrapEnv)
+    assert environment.half_width == 3.0
+    assert make_task("CartPole-v1", sutton_barto_reward=True).make().unwrapped._sutton_barto_reward
+
+
+def test_an_argument_that_the_environment_does_not_know_is_refused():
+    with pytest.raises(ValueError, match="CartPole-v1.*colour"):
+        make_task("CartPole-v1", colour="red").make()
+
+
+def test_any_gymnasium_id_is_a_task_with_its_last_observation_as_behavior():
+    task = make_task("CartPole-v1")
+    assert (task.step_limit, task.goal, task.native) == (500, 475.0, None)
+    assert task.behavior.name == "final-observation"
+    assert task.behavior_size == 4
+
+
+def test_behavior_and_distance_can_be_chosen():
+    task = make_task("CartPole-v1", "trajectory-observation:0", distance="euclidean")
+    assert (task.behavior_size, task.distance) == (10, "euclidean")
+    own = Behavior("first", lambda observation, info: observation[:1])
+    assert make_task("CartPole-v1", own).behavior is own
+    assert make_task("point-trap", "mean:x").behavior.summary == "mean"
+    assert make_task("toys:CORRIDOR", "mean:x", distance="euclidean").behavior.summary == "mean"
+
+
+def test_a_task_of_ones_own_is_found_by_module_and_attribute():
+    assert make_task("toys:CORRIDOR") == CORRIDOR
+    assert make_task("toys:CORRIDOR", max_steps=5).step_limit == 5
+
+
+def test_an_environment_of_ones_own_becomes_a_task():
+    task = make_task("toys:Corridor", "final:x", max_steps=50, width=7.0)
+    environment = task.make()
+    assert isinstance(environment, Corridor)
+    assert environment.width == 7.0
+    assert (task.step_limit, task.behavior_size) == (50, 1)
+    assert make_task("toys:Corridor", max_steps=50).behavior.name == "final-observation"
+
+
+def test_what_is_neither_task_nor_environment_is_refused():
+    with pytest.raises(ValueError, match="must be an nses.Task or make a Gymnasium.*got int"):
+        make_task("toys:NOT_CALLABLE", max_steps=5)
+    with pytest.raises(ValueError, match="cannot load task 'toys:missing'"):
+        make_task("toys:missing")
+    with pytest.raises(ValueError, match="takes no arguments.*got width"):
+        make_task("toys:CORRIDOR", width=7.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "closest"),
+    [
+        ("CartPole-v9", "CartPole-v1"),
+        ("cartpole", "CartPole-v1"),
+        ("point-trp", "point-trap"),
+        ("NSES/PointTrip-v0", "NSES/PointTrap-v0"),
+    ],
+)
+def test_e7_an_unknown_name_is_answered_with_the_closest(name, closest):
+    with pytest.raises(ValueError, match=f"called '{name}'. Did you mean .*{closest}"):
+        make_task(name)
+
+
+def test_e7_a_name_like_no_other_is_answered_with_where_to_look():
+    with pytest.raises(ValueError, match=r"'qqqqqqqqqq'\. 'nses tasks' lists"):
+        make_task("qqqqqqqqqq")
+
+
+def test_e7_a_missing_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ale_py", None)
+    with pytest.raises(ValueError, match=r"needs the extra 'atari': pip install 'nses\[atari\]'"):
+        make_task("ALE/Frostbite-v5")
+
+
+def test_e7_a_package_that_gymnasium_misses_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "Box2D", None)
+    with pytest.raises(ValueError, match=r"LunarLander-v3' cannot be made: .*box2d"):
+        make_task("LunarLander-v3").make()
+
+
+def test_max_steps_shortens_episodes_and_never_lengthens_them():
+    assert make_task("CartPole-v1", max_steps=20).step_limit == 20
+    assert make_task("CartPole-v1", max_steps=2000).step_limit == 500
+    assert make_task("point-trap", max_steps=20).step_limit == 20
+
+
+@pytest.mark.parametrize("name", ["point-trap", "CartPole-v1", "toys:Corridor", "toys:CORRIDOR"])
+def test_max_steps_below_one_is_refused(name):
+    with pytest.raises(ValueError, match="max_steps must be at least 1, got 0"):
+        make_task(name, max_steps=0)
+
+
+def test_e18_an_environment_without_a_step_limit_needs_one():
+    with pytest.raises(ValueError, match=r"no step limit.*--max-steps"):
+        make_task("toys:Corridor")
+    gym.register("Corridor-v0", Corridor)
+    try:
+        with pytest.raises(ValueError, match=r"no step limit.*--max-steps"):
+            make_task("Corridor-v0")
+        assert make_task("Corridor-v0", max_steps=30).step_limit == 30
+    finally:
+        del gym.registry["Corridor-v0"]
+
+
+def test_gymnasium_knows_the_environments_of_this_package_without_importing_it():
+    import subprocess
+
+    code = "import gymnasium; gymnasium.make('NSES/PointTrap-v0')"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parent)
