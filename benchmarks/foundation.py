@@ -68,7 +68,7 @@ def scaling() -> Iterator[Measure]:
             single.append(slow)
     ratio = float(np.median(ratios))
     yield Measure(
-        f"point-trap, n = 2000 ({np.median(single) * 1e3:.0f} ms a generation): 2 workers against 1",
+        f"point-trap, n = 2000 ({np.median(single) * 1e3:.0f} ms a generation): 2 workers to 1",
         ratio, "×", "≥ 1.8", ratio >= 1.8,
     )  # fmt: skip
 
@@ -126,8 +126,9 @@ def neighbours() -> Iterator[Measure]:
     before = time.perf_counter()
     for _ in range(generations):
         A = A.append(rng.standard_normal(2))
-        N = novelty(b, A, 10)
+        novelty(b, A, 10)
     each = (time.perf_counter() - before) / generations
+    N = novelty(b, A, 10)
     squared = ((b[:20, None] - A.rows[None]) ** 2).sum(axis=2)
     exact = np.sort(squared, axis=1)[:, :10].mean(axis=1)
     assert np.allclose(N[:20], exact, rtol=1e-12), "not exact"
@@ -164,7 +165,7 @@ class Wide(gym.Env[Any, Any]):
 
 
 def memory() -> Iterator[Measure]:
-    """Proportional resident memory of coordinator and two workers, noise included, after a generation."""
+    """Proportional resident memory of coordinator and two workers after a generation."""
     from nses.rollouts.behaviors import parse_behavior
 
     task = Task("wide", Wide, parse_behavior("final:x,y"), 10)

@@ -3,10 +3,13 @@
     run = nses.train("point-trap", algorithm="nsra-es", seed=1)
     action = run.policy("best")(observation)
 
-Names are imported when they are first used, so that `import nses` costs nothing.
+Names are imported when they are first used. Importing the package registers its environments with
+Gymnasium: `gymnasium.make("NSES/PointTrap-v0")`.
 """
 
 import importlib
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -64,3 +67,10 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES})
+
+
+# The command line and the workers look tasks up by themselves, and should start at once.
+if os.path.basename(sys.argv[0] if sys.argv else "") not in ("nses", "-m"):
+    from nses.rollouts.tasks.register import register_environments
+
+    register_environments()

@@ -28,7 +28,7 @@ nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
   nses doctor              whether this machine is ready
 
 Try:   nses train point-trap --algorithm nsra-es --seed 1
-Then:  nses COMMAND --help   lists every setting (nses train TASK --help: with the task's own values)
+Then:  nses COMMAND --help   lists every setting (nses train TASK --help: for that task)
 """
 
 
@@ -348,6 +348,8 @@ def info_command(argv: list[str]) -> int:
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
+    table.add_column()
+    table.add_column(overflow="fold")
     for name, value in facts.items():
         table.add_row(name, value if isinstance(value, str) else json.dumps(value))
     _console().print(table, highlight=False, soft_wrap=True)

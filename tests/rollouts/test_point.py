@@ -45,7 +45,7 @@ def numbers(episode):
     noise=st.sampled_from([0.0, 0.01, 0.5]),
     contributes=st.booleans(),
 )
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=150)
 def test_the_compiled_loop_plays_the_episodes_of_the_environment_bit_for_bit(
     data, seed, half_width, activation, normalize, noise, contributes
 ):

@@ -50,7 +50,7 @@ class Arm(Corridor):
 
     def step(self, action: Any) -> Any:
         assert self.action_space.contains(action), action
-        return super().step(float(action[0]))
+        return super().step(0.5 + float(action[0]))
 
 
 def corridor(**changes: Any) -> Task:

@@ -82,7 +82,7 @@ class NotFinite(ArithmeticError):
 
 
 def selection_probabilities(N: Floats) -> Floats:
-    """P(m) = N(theta^m, A) / sum_j N(theta^j, A) (Eq. 1); uniform where the sum is 0 or not finite."""
+    """P(m) = N(theta^m, A) / sum_j N(theta^j, A) (Eq. 1); uniform where that is not defined."""
     total = N.sum()
     if not (np.isfinite(total) and total > 0):
         return np.full(len(N), 1 / len(N))
@@ -96,7 +96,7 @@ def select(P: Floats, seed: int, t: int) -> int:
 
 
 def objective(algorithm: Algorithm, f: Floats, N: Floats, w: float, ordinal: bool) -> Floats:
-    """F, (n,), from ranked f and ranked N; a mirrored pair with a value that is not finite gets 0."""
+    """F, (n,), from ranked f and ranked N; a pair with a value that is not finite gets 0."""
     valid = np.repeat((np.isfinite(f) & np.isfinite(N)).reshape(-1, 2).all(axis=1), 2)
     F = np.zeros(len(f))
     F[valid] = algorithm.objective(
@@ -107,9 +107,10 @@ def objective(algorithm: Algorithm, f: Floats, N: Floats, w: float, ordinal: boo
 
 def ascend(member: Member, g: NDArray[np.float64], h: Hyperparameters) -> Member:
     """theta_{t+1} by one step of the optimizer along g - (l2 / sigma) theta (adr/0001)."""
-    direction = g - (h.l2 / h.sigma) * member.theta
-    theta, state = OPTIMIZERS[h.optimizer](member.theta, direction, member.optimizer, h.lr)
-    if not np.isfinite(theta).all():
+    with np.errstate(over="ignore", invalid="ignore"):  # what came of it is judged below
+        direction = g - (h.l2 / h.sigma) * member.theta
+        theta, state = OPTIMIZERS[h.optimizer](member.theta, direction, member.optimizer, h.lr)
+    if not all(np.isfinite(x).all() for x in (theta, state.m, state.v)):
         raise NotFinite("the update of theta is not finite and was not applied")
     return replace(member, theta=theta, optimizer=state)
 
@@ -210,7 +211,7 @@ class Search:
     def run(
         self, state: State | None = None, generations: int | None = None
     ) -> Iterator[tuple[State, Report]]:
-        """Generation after generation, from `state` or from the start, until `generations` are done."""
+        """Generation after generation, from `state` or the start, until `generations` are done."""
         state = self.init() if state is None else state
         while generations is None or state.generation < generations:
             state, report = self.step(state)

@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 import numpy as np
-from nses.core.compiled import compiled
 from numpy.typing import NDArray
+
+from nses.core.compiled import compiled
 
 Floats = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ class Moments:
 
     @cached_property
     def std(self) -> NDArray[np.float64]:
-        """Standard deviation with a variance floor of 0.01, so that a constant input stays finite."""
+        """Standard deviation, its square at least 0.01, so that a constant input stays finite."""
         return np.sqrt(np.maximum(self.square / self.count - self.mean**2, VARIANCE_FLOOR))
 
     def merge(self, other: "Moments") -> "Moments":

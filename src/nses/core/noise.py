@@ -1,12 +1,12 @@
-"""Noise by reference: epsilon_i is a slice of one table of normals shared by all workers (adr/0002)."""
+"""Noise by reference: epsilon_i is a slice of one table that all workers share (adr/0002)."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from nses.core.compiled import compiled
 from numpy.typing import NDArray
 
+from nses.core.compiled import compiled
 from nses.core.seeding import Purpose, generator
 
 Table = NDArray[np.float32]
@@ -34,7 +34,7 @@ def fill_table(table: Table, seed: int) -> None:
 
 @dataclass(frozen=True)
 class Epsilon:
-    """n mirrored perturbations of d parameters: candidates 2i and 2i + 1 are +epsilon_i, -epsilon_i."""
+    """n mirrored perturbations of d parameters: candidates 2i and 2i + 1 are +, - epsilon_i."""
 
     table: Table
     offsets: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Gradient ascent on theta: Adam (the paper's) and SGD with momentum. The state is a value beside theta."""
+"""Gradient ascent: Adam (the paper's) and SGD with momentum. The state is a value beside theta."""
 
 from dataclasses import dataclass
 from typing import Protocol

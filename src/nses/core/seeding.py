@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class Purpose(IntEnum):
-    """One stream of random numbers per purpose. The numbers are part of every run: never renumber."""
+    """One stream of random numbers per purpose. They are part of every run: never renumber."""
 
     NOISE_TABLE = 1
     POLICY_INIT = 2

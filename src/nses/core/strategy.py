@@ -27,11 +27,11 @@ class Strategy:
 
     `ask()` returns the vectors to evaluate, (rows, d): first the unperturbed members that are not
     measured yet (all in the first generation, then the one just updated), then n candidates.
-    `tell` takes a return and a behavior for each, in that order. Since an updated member is measured
-    together with the next candidates, it is chosen by what was known before (adr/0004).
+    `tell` takes a return and a behavior for each, in that order. Since an updated member is
+    measured together with the next candidates, it is chosen by what was known before (adr/0004).
 
-    theta is one vector, (d,), or one per member, (M, d). From one vector, the other members start a
-    perturbation away. Further keywords are those of `nses.Hyperparameters`.
+    theta is one vector, (d,), or one per member, (M, d). From one vector, the other members start
+    a perturbation away. Further keywords are those of `nses.Hyperparameters`.
     """
 
     def __init__(
@@ -47,7 +47,9 @@ class Strategy:
         **hyperparameters: Any,
     ):
         if algorithm not in ALGORITHMS:
-            raise ValueError(f"algorithm must be one of {', '.join(ALGORITHMS)}, got {algorithm!r}.")
+            raise ValueError(
+                f"algorithm must be one of {', '.join(ALGORITHMS)}, got {algorithm!r}."
+            )
         if n < 2 or n % 2:
             raise ValueError(
                 f"n must be even and at least 2 because candidates are mirrored, got n={n}; "
@@ -57,7 +59,9 @@ class Strategy:
             raise ValueError(f"sigma must be positive and k at least 1, got {sigma=}, {k=}.")
         self.algorithm, self.seed = ALGORITHMS[algorithm], seed
         population = members or (5 if self.algorithm.population else 1)
-        thetas = _population(theta, None if members is None else population, population, sigma, seed)
+        thetas = _population(
+            theta, None if members is None else population, population, sigma, seed
+        )
         self.hyperparameters = Hyperparameters(
             n=n, sigma=sigma, k=k, M=len(thetas), **hyperparameters
         )
@@ -149,9 +153,7 @@ class Strategy:
         self.members = (*self.members[:m], member, *self.members[m + 1 :])
 
     def _epsilon(self) -> noise.Epsilon:
-        return noise.sample(
-            self.table, self.d, self.hyperparameters.n, self.seed, self.generation
-        )
+        return noise.sample(self.table, self.d, self.hyperparameters.n, self.seed, self.generation)
 
 
 def _population(
@@ -169,4 +171,4 @@ def _population(
         rows + np.float32(sigma) * rng.standard_normal(rows.size, np.float32)
         for rng in (generator(seed, 0, j, Purpose.POLICY_INIT) for j in range(1, default))
     ]
-    return np.stack([rows, *others])
+    return np.stack([rows, *others]).astype(np.float32)

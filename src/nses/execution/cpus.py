@@ -18,10 +18,8 @@ ONE_THREAD = {
 
 def usable_cpus(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
     """The CPUs of the affinity mask, or fewer where a control group allows less time."""
-    if hasattr(os, "sched_getaffinity"):
-        cpus = len(os.sched_getaffinity(0))
-    else:
-        cpus = os.cpu_count() or 1
+    known = hasattr(os, "sched_getaffinity")
+    cpus = len(os.sched_getaffinity(0)) if known else os.cpu_count() or 1
     quota = _quota(cgroup)
     return max(1, cpus if quota is None else min(cpus, int(quota)))
 

@@ -1,4 +1,4 @@
-"""Candidates to episodes to one Evaluation, in the order of the candidates, wherever they are played."""
+"""Candidates to episodes to one Evaluation, in the order of the candidates, wherever played."""
 
 import logging
 import traceback
@@ -90,18 +90,17 @@ class Runner:
             starting(i)
             try:
                 episode = self._play(candidates, i)
+                results["f"][i], results["lengths"][i] = episode.f, episode.length
+                results["b"][i] = episode.behavior
+                if episode.observed is not None:
+                    o = episode.observed
+                    results["observed"][i] = np.concatenate([[o.count], o.sum, o.square])
             except MemoryError:
                 raise
             except Exception:
                 errors.append(traceback.format_exc())
                 results["f"][i], results["lengths"][i] = np.nan, 0
                 results["b"][i] = np.nan
-                continue
-            results["f"][i], results["lengths"][i] = episode.f, episode.length
-            results["b"][i] = episode.behavior
-            if episode.observed is not None:
-                o = episode.observed
-                results["observed"][i] = np.concatenate([[o.count], o.sum, o.square])
         rows = slice(indices.start, indices.stop)
         b = results["b"][rows]
         known = np.isfinite(results["f"][rows]) & np.isfinite(b).all(axis=1)
@@ -134,16 +133,20 @@ class Runner:
             except Exception:
                 if attempt == 2:
                     raise
-                self.player.close()
+                self.close()
                 self.player = player(self.plan.task, self.plan.policy, native=self.plan.native)
         raise AssertionError
 
     def close(self) -> None:
-        self.player.close()
+        """An environment that fails here has done its work."""
+        try:
+            self.player.close()
+        except Exception:
+            log.warning("an environment failed to close:\n%s", traceback.format_exc().rstrip())
 
 
 class Judge:
-    """Decides what failures mean; remembers which causes were logged and whether anything ever worked."""
+    """Decides what failures mean; remembers what was logged and whether anything ever worked."""
 
     def __init__(self) -> None:
         self.causes: set[str] = set()
@@ -151,9 +154,10 @@ class Judge:
         self.last_error = ""
 
     def note(self, error: str) -> None:
-        """A traceback, logged once per cause (its last line)."""
+        """A traceback, logged once per cause: where and what was raised, whatever its message."""
         self.last_error = error
-        cause = error.strip().splitlines()[-1]
+        *where, what = error.strip().splitlines()
+        cause = "\n".join([*where, what.partition(":")[0]])
         if cause not in self.causes:
             self.causes.add(cause)
             log.warning("an episode failed twice and is left out:\n%s", error.rstrip())
@@ -164,9 +168,14 @@ class Judge:
             why = self.last_error.rstrip() or "every return or observation was NaN or infinite."
             raise TaskBroken(f"no episode of the task could be played: {why}")
         self.worked = True
-        if failed == len(f) or (perturbed and failed > MOST_FAILURES * len(f)):
+        if perturbed or failed == len(f):
+            self.bear(failed, len(f))
+
+    def bear(self, failed: int, n: int) -> None:
+        """TooManyFailures, unless a generation can do without so many."""
+        if failed > MOST_FAILURES * n:
             raise TooManyFailures(
-                f"{failed} of {len(f)} episodes failed (at most {MOST_FAILURES:.0%} may); "
+                f"{failed} of {n} episodes failed (at most {MOST_FAILURES:.0%} may); "
                 f"last cause: {(self.last_error.strip().splitlines() or ['not finite'])[-1]}"
             )
 
@@ -174,7 +183,7 @@ class Judge:
 def evaluation(
     candidates: Candidates, results: Results, observations: int, restarts: int, judge: Judge
 ) -> Evaluation:
-    """The rows of all candidates as one value; moments are merged in the order of the candidates."""
+    """The rows of all candidates as one value; moments are merged in their order."""
     n = len(candidates)
     perturbed = candidates.epsilon is not None
     f = results["f"][:n].copy()

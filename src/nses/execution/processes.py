@@ -1,15 +1,17 @@
 """Episodes in worker processes that live for the whole run and may die at any time.
 
-The coordinator writes theta, seeds and noise offsets into shared memory once per generation, hands out
-small units of candidates, and finds the results in shared memory, by candidate. A worker that dies
-or hangs is replaced, and what it had not finished is handed out again.
+The coordinator writes theta, seeds and noise offsets into shared memory once per generation, hands
+out small units of candidates, and finds the results in shared memory, by candidate. A worker that
+dies or hangs is replaced, and what it had not finished is handed out again.
 """
 
+import errno
 import logging
 import os
 import pickle
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -17,6 +19,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 
 import cloudpickle
 import numpy as np
@@ -45,6 +48,10 @@ IN_FLIGHT = 2  # units per worker, so that none waits for the coordinator
 ATTEMPTS = 3
 TICK = 0.2  # seconds between looks at deadlines and interruptions
 DEADLINE = 300.0  # seconds per episode
+START = 60.0  # seconds that a worker may take at least to start, however short the deadline
+PATIENCE = 5.0  # seconds that a worker which is not playing may take to read or write a message
+
+WORKER = Path(__file__).with_name("worker.py")
 
 
 def noise_fields(size: int) -> list[Field]:
@@ -74,7 +81,29 @@ class Worker:
         self.units: deque[range] = deque()
         self.knows: Archive | None = None
         self.played = -1
-        self.since = time.monotonic()
+        self.waited = 0.0  # seconds without a sign of progress
+
+    def end(self, seconds: float) -> int:
+        """Its exit code; it may take some seconds to leave before it is killed."""
+        self.connection.close()
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+class Batch:
+    """What is left to do of one call: units of candidates, and how often each killed its worker."""
+
+    def __init__(self, number: int, candidates: Candidates, archive: Archive, whole: int):
+        self.number, self.candidates, self.archive = number, candidates, archive
+        self.whole = whole  # candidates of the call, of which these may be a part
+        n = len(candidates)
+        unit = max(2, min(UNIT, n // 32 * 2))
+        self.pending = deque(range(i, min(n, i + unit)) for i in range(0, n, unit))
+        self.deaths: Counter[int] = Counter()  # by candidate; by -1 - slot where none is to blame
+        self.restarts = 0
 
 
 class Processes:
@@ -98,24 +127,29 @@ class Processes:
         self.capacity = max(64, capacity + capacity % 2)
         self.observations = plan.policy.observation_size
         self.judge = Judge()
-        self.batch = 0
-        count = workers or usable_cpus()
-        self.fields = batch_fields(
-            plan.policy.size, self.capacity, self.observations, count
+        self.batches = 0
+        self.settled = True  # whether the last batch came to its end
+        self.count = workers or usable_cpus()
+        fields = batch_fields(
+            plan.policy.size, self.capacity, self.observations, self.count
         ) + result_fields(self.capacity, self.observations, plan.task.behavior_size)
-        self.descriptor = anonymous_file(size_of(self.fields))
-        self.shared = map_arrays(self.descriptor, self.fields)
+        self.setup = _setup(plan, fields, noise_fields(noise_size))
+        self.descriptor = anonymous_file(size_of(fields))
+        self.shared = map_arrays(self.descriptor, fields)
         self.noise_descriptor = anonymous_file(size_of(noise_fields(noise_size)))
         self.noise: Table = map_arrays(self.noise_descriptor, noise_fields(noise_size))["table"]
-        # The path goes first: the plan may name modules that only it finds.
-        self.setup = pickle.dumps((sys.path, cloudpickle.dumps((plan, self.fields, noise_fields(noise_size)))))
-        self.workers = [self._start(slot) for slot in range(count)]
+        self.workers: list[Worker] = []
+        try:
+            self._recruit()
+        except BaseException:
+            self.close()
+            raise
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
         """As the serial evaluator, to the bit."""
         n = len(candidates)
         if n <= self.capacity:
-            restarts = self._run(candidates, archive)
+            restarts = self._run(candidates, archive, n)
             return evaluation(candidates, self.shared, self.observations, restarts, self.judge)
         results = {
             name: np.zeros(shape, dtype)
@@ -126,22 +160,20 @@ class Processes:
         restarts = 0
         for start in range(0, n, self.capacity):
             part = slice(start, min(n, start + self.capacity))
-            restarts += self._run(_part(candidates, part), archive)
+            restarts += self._run(_part(candidates, part), archive, n)
             for name, rows in results.items():
                 rows[part] = self.shared[name][: part.stop - start]
         return evaluation(candidates, results, self.observations, restarts, self.judge)
 
     def close(self) -> None:
         """Ends the workers: their connection closes, and who does not listen is killed."""
+        if not self.shared:
+            return
         for worker in self.workers:
             worker.connection.close()
         end = time.monotonic() + 2.0
         for worker in self.workers:
-            try:
-                worker.process.wait(max(0.0, end - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                worker.process.kill()
-                worker.process.wait()
+            worker.end(max(0.0, end - time.monotonic()))
         self.workers = []
         self.shared = {}
         os.close(self.descriptor)
@@ -155,41 +187,48 @@ class Processes:
 
     # One batch: publish, hand out, collect.
 
-    def _run(self, candidates: Candidates, archive: Archive) -> int:
-        """Fills the shared results; returns how many workers had to be replaced."""
+    def _run(self, candidates: Candidates, archive: Archive, whole: int) -> int:
+        """Fills the shared results; returns how many workers were lost on the way."""
+        if not self.settled:
+            self._give_up()  # again: a second Ctrl-C may have come in between
+        self.settled = False
         self._publish(candidates)
+        batch = Batch(self.batches, candidates, archive, whole)
         try:
-            return self._collect(candidates, archive)
+            self._collect(batch)
         except BaseException:
             self._give_up()
             raise
+        self.settled = True
+        return batch.restarts
 
-    def _collect(self, candidates: Candidates, archive: Archive) -> int:
-        n, unit = len(candidates), max(2, min(UNIT, len(candidates) // 32 * 2))
-        pending = deque(range(i, min(n, i + unit)) for i in range(0, n, unit))
-        deaths: Counter[int] = Counter()
-        restarts = 0
-        while pending or any(worker.units for worker in self.workers):
+    def _collect(self, batch: Batch) -> None:
+        looked = time.monotonic()
+        while batch.pending or any(worker.units for worker in self.workers):
+            self._recruit()
             for worker in self.workers:
-                self._hand_out(worker, pending, candidates, archive)
+                self._hand_out(worker, batch)
             for connection in wait([w.connection for w in self.workers], TICK):
                 worker = next(w for w in self.workers if w.connection is connection)
                 try:
                     self._receive(worker)
                 except (EOFError, OSError):
-                    restarts += 1
-                    self._replace(worker, pending, deaths, hung=False)
+                    self._bury(worker, batch, hung=False)
             if self.should_stop():
                 raise Interrupted
-            for worker in list(self.workers):
-                if self._overdue(worker):
-                    restarts += 1
-                    self._replace(worker, pending, deaths, hung=True)
-        return restarts
+            passed = time.monotonic() - looked
+            if passed >= TICK:
+                looked += passed
+                for worker in list(self.workers):
+                    if self._overdue(worker, passed):
+                        self._bury(worker, batch, hung=True)
+                    elif worker.process.poll() is not None and not worker.connection.poll():
+                        # Something that it started keeps its connection open.
+                        self._bury(worker, batch, hung=False)
 
     def _publish(self, candidates: Candidates) -> None:
         n, shared, moments = len(candidates), self.shared, candidates.moments
-        self.batch += 1
+        self.batches += 1
         shared["theta"][:] = candidates.theta
         shared["moments"][:] = np.concatenate([[moments.count], moments.sum, moments.square])
         shared["seeds"][:n] = candidates.seeds
@@ -199,20 +238,18 @@ class Processes:
         if candidates.epsilon is not None:
             shared["offsets"][: n // 2] = candidates.epsilon.offsets
 
-    def _hand_out(
-        self, worker: Worker, pending: deque[range], candidates: Candidates, archive: Archive
-    ) -> None:
+    def _hand_out(self, worker: Worker, batch: Batch) -> None:
         if not worker.ready:
             return
         try:
-            while pending and len(worker.units) < IN_FLIGHT:
-                self._teach(worker, archive)
-                unit = pending.popleft()
-                worker.units.append(unit)
-                perturbed = candidates.epsilon is not None
-                worker.connection.send(("unit", self.batch, perturbed, unit))
-        except OSError:
-            pass  # it died: its connection says so in the next wait, and its units come back
+            while batch.pending and len(worker.units) < IN_FLIGHT:
+                unit = batch.pending.popleft()
+                worker.units.append(unit)  # first of all: who has units does not survive a mishap
+                self._teach(worker, batch.archive)
+                perturbed = batch.candidates.epsilon is not None
+                worker.connection.send(("unit", batch.number, perturbed, unit))
+        except OSError:  # it is dead or does not listen; the next wait says so, its units come back
+            worker.process.kill()
 
     def _teach(self, worker: Worker, archive: Archive) -> None:
         """What the worker does not know of the archive yet."""
@@ -226,103 +263,118 @@ class Processes:
 
     def _receive(self, worker: Worker) -> None:
         kind, content = worker.connection.recv()
+        worker.waited = 0.0
         if kind == "ready":
             worker.ready = True
-        elif kind == "broken":
-            raise TaskBroken(f"a worker could not set up the task: {content}")
         elif kind == "done":
             worker.units.popleft()
             for error in content:
                 self.judge.note(error)
-        elif kind == "bug":
-            raise RuntimeError(f"a worker failed outside of an episode:\n{content}")
+        elif kind == "broken":
+            if not self.judge.worked:
+                raise TaskBroken(f"a worker could not set up the task: {content}")
+            log.warning("a worker could not set up the task:\n%s", content)
         else:
-            assert kind == "memory"
-            log.warning("worker %d is out of memory: %s", worker.process.pid, content)
-        worker.since = time.monotonic()
+            assert kind == "bug"
+            raise RuntimeError(f"a worker failed outside of an episode:\n{content}")
 
     # Faults.
 
-    def _overdue(self, worker: Worker) -> bool:
+    def _overdue(self, worker: Worker, passed: float) -> bool:
+        """Whether it shows no progress for too long, while this process is awake to see."""
         played = int(self.shared["played"][worker.slot])
         if played != worker.played or (worker.ready and not worker.units):
-            worker.played, worker.since = played, time.monotonic()
-        return time.monotonic() - worker.since > self.deadline
+            worker.played, worker.waited = played, 0.0
+        worker.waited += min(passed, 1.0)  # however long we were stopped (Ctrl-Z), so was it
+        return worker.waited > (self.deadline if worker.ready else max(self.deadline, START))
 
-    def _replace(
-        self, worker: Worker, pending: deque[range], deaths: Counter[int], hung: bool
-    ) -> None:
-        """A new worker for a dead or hanging one; its unfinished candidates go first."""
+    def _bury(self, worker: Worker, batch: Batch, hung: bool) -> None:
+        """Takes back what a dead or hanging worker had not finished; this goes out again first."""
         if hung:
             worker.process.kill()
-        code = worker.process.wait()
-        worker.connection.close()
+        reason = _reason(worker.end(PATIENCE))
+        self.workers.remove(worker)
         current = int(self.shared["current"][worker.slot])
-        blamed = current if any(current in unit for unit in worker.units) else None
-        deaths[-1 if blamed is None else blamed] += 1
-        what = f"candidate {current}" if blamed is not None else "no candidate in hand"
-        if hung:
-            log.warning(
-                "worker %d took longer than %g s for %s and was killed; trying again.",
-                worker.process.pid, self.deadline, what,
-            )  # fmt: skip
-        else:
-            log.warning(
-                "worker %d died (%s) with %s; starting another.",
-                worker.process.pid, _reason(code), what,
-            )  # fmt: skip
-        exhausted = deaths[-1 if blamed is None else blamed] >= ATTEMPTS
-        if exhausted and (hung or blamed is None):
-            raise TooManyFailures(
-                f"{what} took longer than {self.deadline:g} s {ATTEMPTS} times"
-                if hung
-                else f"workers died {ATTEMPTS} times without a candidate ({_reason(code)})"
-            )
+        to_blame = any(current in unit for unit in worker.units)
+        cause = current if to_blame else -1 - worker.slot
+        batch.deaths[cause] += 1
+        batch.restarts += 1
+        exhausted = batch.deaths[cause] >= ATTEMPTS
+        otherwise = "between candidates" if worker.ready else "starting"
+        where = f"playing candidate {current}" if to_blame else otherwise
+        what = f"hung for {worker.waited:.0f} s" if hung else f"died ({reason})"
+        log.warning("worker %d %s while %s.", worker.process.pid, what, where)
+        if exhausted and (hung or not to_blame):
+            raise TooManyFailures(f"worker after worker {what} while {where} ({ATTEMPTS} times)")
         for unit in reversed(worker.units):
             again = [i for i in unit if self.shared["status"][i] == OPEN]
-            if blamed in again:
-                again.remove(blamed)
-                if exhausted:
-                    self._fail(blamed, code)
-                else:  # alone, so that a second death costs nothing else
-                    pending.appendleft(range(blamed, blamed + 1))
-            pending.extendleft(range(i, i + 1) for i in reversed(again))
-        self.workers[self.workers.index(worker)] = self._start(worker.slot)
+            if exhausted and current in again:
+                again.remove(current)
+                self._fail(current, reason, batch)
+            # One by one, so that another death costs nothing else.
+            batch.pending.extendleft(range(i, i + 1) for i in reversed(again))
 
-    def _fail(self, index: int, code: int) -> None:
+    def _fail(self, index: int, reason: str, batch: Batch) -> None:
         self.shared["f"][index], self.shared["N"][index] = np.nan, 0.0
         self.shared["lengths"][index], self.shared["b"][index] = 0, np.nan
         self.shared["status"][index] = FAILED
-        self.judge.note(f"candidate {index} killed {ATTEMPTS} workers ({_reason(code)})")
+        self.judge.note(f"candidate {index} killed {ATTEMPTS} workers ({reason})")
+        if batch.candidates.epsilon is not None:
+            n = len(batch.candidates)
+            self.judge.bear(int((self.shared["status"][:n] == FAILED).sum()), batch.whole)
 
     def _give_up(self) -> None:
-        """Workers in the middle of something make way for new ones, so that nothing old comes back."""
-        for slot, worker in enumerate(self.workers):
-            if worker.units:
+        """Workers in the middle of something are killed, so that nothing old comes back."""
+        for worker in list(self.workers):
+            if worker.units or not worker.ready or worker.connection.closed:
                 worker.process.kill()
-                worker.process.wait()
-                worker.connection.close()
-                self.workers[slot] = self._start(slot)
+                worker.end(PATIENCE)
+                self.workers.remove(worker)
+
+    def _recruit(self) -> None:
+        """A worker for every slot that has none."""
+        if len(self.workers) < self.count:
+            for slot in sorted(set(range(self.count)) - {worker.slot for worker in self.workers}):
+                self.workers.append(self._start(slot))
 
     def _start(self, slot: int) -> Worker:
-        ours, theirs = socket.socketpair()
         self.shared["current"][slot], self.shared["played"][slot] = -1, 0
+        ours, theirs = socket.socketpair()
+        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
+            ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(PATIENCE), 0))
         descriptors = (theirs.fileno(), self.descriptor, self.noise_descriptor)
         main_thread = threading.current_thread() is threading.main_thread()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "nses.execution.worker"]
-            + [str(x) for x in (*descriptors, slot, os.getpid(), int(main_thread))],
-            pass_fds=descriptors,
-            stdin=subprocess.DEVNULL,
-            env={**os.environ, **ONE_THREAD},
-        )
-        theirs.close()
-        connection = Connection(ours.detach())
+        # The worker inherits the mask: no Ctrl-C before it is ready to ignore it.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
         try:
-            connection.send_bytes(self.setup)
-        except OSError:
-            pass  # it died at once: its connection says so in the next wait
-        return Worker(process, connection, slot)
+            process = subprocess.Popen(
+                # -P: the current directory may hold modules that are not meant.
+                [sys.executable, "-P", str(WORKER)]
+                + [str(x) for x in (*descriptors, slot, os.getpid(), int(main_thread))],
+                pass_fds=descriptors,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, **ONE_THREAD},
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            theirs.close()
+        worker = Worker(process, Connection(ours.detach()), slot)
+        try:
+            worker.connection.send_bytes(self.setup)
+        except OSError:  # as when units are handed out
+            process.kill()
+        return worker
+
+
+def _setup(plan: Plan, fields: list[Field], noise: list[Field]) -> bytes:
+    """What a worker needs to know once; the path goes first, the plan may name modules on it."""
+    try:
+        return pickle.dumps((sys.path, cloudpickle.dumps((plan, fields, noise))))
+    except Exception as error:
+        raise ValueError(
+            f"the task cannot be sent to worker processes: {error}. Let its environment make what "
+            "cannot be sent, or use the serial backend."
+        ) from error
 
 
 def _part(candidates: Candidates, part: slice) -> Candidates:
@@ -343,6 +395,6 @@ def _part(candidates: Candidates, part: slice) -> Candidates:
 
 def _reason(code: int) -> str:
     if code >= 0:
-        return f"exit code {code}"
+        return "out of memory" if code == errno.ENOMEM else f"exit code {code}"
     name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
     return f"{name}, often the kernel out of memory" if name == "SIGKILL" else name

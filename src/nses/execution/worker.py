@@ -1,23 +1,30 @@
-"""A worker process: `python -m nses.execution.worker`, started by processes.py, plays what it is told.
+"""A worker process, started by processes.py: plays what it is told.
 
-It exits by itself when its coordinator is gone, whatever it is doing at that moment.
+It exits by itself when its coordinator is gone, whatever it is doing at that moment. Nothing of
+this package is imported before the coordinator has said where modules are found.
 """
 
 import ctypes
+import errno
 import os
 import pickle
 import signal
 import sys
 import threading
+import time
 import traceback
 from multiprocessing.connection import Connection
+from types import FrameType
 from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main(arguments: list[str]) -> int:
     channel, batch, noise, slot, parent, main_thread = (int(x) for x in arguments)
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(signum, signal.SIG_IGN)  # the coordinator decides when to stop
+    for signum in SIGNALS:
+        signal.signal(signum, _ignore)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked by the coordinator until here
     for descriptor in (channel, batch, noise):
         os.set_inheritable(descriptor, False)
     if main_thread:
@@ -25,30 +32,33 @@ def main(arguments: list[str]) -> int:
     connection = Connection(channel)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     try:
-        setup = connection.recv_bytes()
-    except EOFError:
+        return _work(connection, batch, noise, slot)
+    except (EOFError, ConnectionError):  # the coordinator is done with us
         return 0
-    return _work(connection, setup, batch, noise, slot)
+    except MemoryError:
+        os._exit(errno.ENOMEM)  # at once, and the code says why
 
 
-def _work(connection: Connection, setup: bytes, batch: int, noise: int, slot: int) -> int:
-    from nses.execution.cpus import threads_of_this_process
-
-    before = threads_of_this_process()
+def _work(connection: Connection, batch: int, noise: int, slot: int) -> int:
+    setup = connection.recv_bytes()
     try:
         sys.path, plan_bytes = pickle.loads(setup)
-        plan, fields, noise_fields = pickle.loads(plan_bytes)
         import numpy as np
 
         from nses.core.archive import empty
         from nses.core.moments import Moments
         from nses.core.noise import Epsilon
         from nses.core.values import Candidates
+        from nses.execution.cpus import threads_of_this_process
         from nses.execution.evaluator import Runner
         from nses.execution.shared import map_arrays
 
-        assert threads_of_this_process() == before, "BLAS started threads of its own in a worker"
+        if threads_of_this_process() not in (None, threading.active_count()):
+            raise RuntimeError("BLAS started threads of its own in a worker, against its settings.")
+        plan, fields, noise_fields = pickle.loads(plan_bytes)
         runner = Runner(plan)
+    except MemoryError:
+        raise
     except Exception:
         connection.send(("broken", traceback.format_exc()))
         return 1
@@ -66,7 +76,7 @@ def _work(connection: Connection, setup: bytes, batch: int, noise: int, slot: in
     while True:
         try:
             kind, *content = connection.recv()
-        except (EOFError, OSError):
+        except (EOFError, ConnectionError):
             runner.close()
             return 0
         if kind == "archive":
@@ -88,13 +98,16 @@ def _work(connection: Connection, setup: bytes, batch: int, noise: int, slot: in
         try:
             errors = runner.run(candidates, archive, unit, shared, starting)
         except MemoryError:
-            connection.send(("memory", f"candidate {int(shared['current'][slot])}"))
-            return 1
+            raise
         except Exception:  # not of an episode, which are caught one by one: a bug of ours
             connection.send(("bug", traceback.format_exc()))
             return 1
         shared["current"][slot] = -1
         connection.send(("done", errors))
+
+
+def _ignore(signum: int, frame: FrameType | None) -> None:
+    """The coordinator decides when to stop. SIG_IGN would pass on to programs that tasks start."""
 
 
 def _die_with_parent(parent: int) -> None:
@@ -108,7 +121,7 @@ def _die_with_parent(parent: int) -> None:
 def _watch(parent: int) -> None:
     """Everywhere else, and where the coordinator is not a main thread, a look twice a second."""
     while os.getppid() == parent:
-        threading.Event().wait(0.5)
+        time.sleep(0.5)
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""From a configuration to the parts that do the work: the only file that names concrete plug-ins."""
+"""From a configuration to what does the work: the only file that names concrete plug-ins."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

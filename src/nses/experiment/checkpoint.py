@@ -101,7 +101,9 @@ def save(
     name, token = f"{state.generation:06d}", secrets.token_hex(4)
     target, written = directory / name, directory / f".writing-{name}-{token}"
     with storing(target):
-        directory.mkdir(exist_ok=True)
+        if not directory.is_dir():
+            directory.mkdir()
+            sync_directory(directory.parent)
         _sweep(directory, "writing")
         try:
             written.mkdir()

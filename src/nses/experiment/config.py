@@ -109,8 +109,18 @@ class Config:
 
 # What a run may change between its beginning and its end without becoming another run.
 CHANGEABLE = frozenset(
-    "generations run_dir workers backend native deadline checkpoint_seconds keep_every tensorboard"
-    " recipe".split()
+    [
+        "recipe",  # its settings are all there, by name
+        "generations",
+        "run_dir",
+        "workers",
+        "backend",
+        "native",
+        "deadline",
+        "checkpoint_seconds",
+        "keep_every",
+        "tensorboard",
+    ]
 )
 
 # What must hold of a number: name → (smallest, largest, whether the smallest itself is allowed).
@@ -159,7 +169,7 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
         if not _matches(value, _HINTS[name]):
             errors.append(f"{name} must be {_describe(_HINTS[name])}, got {value!r}.")
             continue
-        accepted[name] = float(value) if _HINTS[name] is float else value
+        accepted[name] = value if _HINTS[name] is not float else float(value)  # type: ignore[arg-type]
     new = replace(config, **accepted)
     errors += _violations(new)
     if errors:

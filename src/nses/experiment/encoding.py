@@ -9,6 +9,7 @@ import math
 import os
 import reprlib
 from dataclasses import is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar, get_args, get_origin, get_type_hints
 
@@ -21,7 +22,7 @@ from nses.core.archive import Archive, Buffer
 from nses.core.values import Best, State
 from nses.experiment.storage import CheckpointRefused, regular_file
 
-LARGEST_JSON = 4 << 20  # bytes, of a JSON file and of the header of a tensor file
+LARGEST_JSON = 8 << 20  # bytes of a JSON file or of the header of a tensor file: 10^4 members
 LARGEST_COUNT = 1 << 62
 LARGEST_EXTENT = 1 << 31  # of a tensor, in one dimension
 ITEM_SIZES = {"F32": 4, "F64": 8}  # bytes of what our tensors are made of
@@ -64,7 +65,7 @@ def _vouched(path: Path, file: BinaryIO, size: int, entry: Any) -> bytes:
 
 
 def _check_header(path: Path, file: BinaryIO, size: int) -> Table:
-    """The metadata of a safetensors file whose tensors fill it exactly, one behind the other."""
+    """The metadata of a safetensors file that is as large as its tensors."""
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > min(size - 8, LARGEST_JSON):
         raise CheckpointRefused(f"{path.name} has {size} bytes, and a header of {length}")
@@ -72,7 +73,7 @@ def _check_header(path: Path, file: BinaryIO, size: int) -> Table:
         raise CheckpointRefused(f"{path.name} has {size} bytes, more than this machine's memory")
     header = table(file.read(length))
     metadata = mapping(header.pop("__metadata__", {}))
-    spans: list[tuple[int, int]] = []
+    filled = 0
     for entry in header.values():
         dtype, shape, offsets = fields(entry, "dtype", "shape", "data_offsets")
         extents = [count(x, LARGEST_EXTENT) for x in listed(shape)[:3]]
@@ -80,10 +81,7 @@ def _check_header(path: Path, file: BinaryIO, size: int) -> Table:
         expected = math.prod(extents) * ITEM_SIZES.get(str(dtype), -1)
         if len(extents) > 2 or end - begin != expected:
             raise CheckpointRefused(f"{path.name} has a tensor of {shown(entry)}")
-        spans.append((begin, end))
-    filled = 0
-    for begin, end in sorted(spans):
-        filled = end if begin == filled else LARGEST_COUNT
+        filled += expected
     if 8 + length + filled != size:
         raise CheckpointRefused(f"{path.name} has {size} bytes, which its tensors do not fill")
     return metadata
@@ -103,7 +101,7 @@ def _apart(kind: Any, value: Any, at: tuple[str, ...], tensors: Tensors) -> Any:
     if kind is Archive:
         value = value.rows
     elif is_dataclass(kind):
-        hints = get_type_hints(kind)
+        hints = _hints(kind)
         return {x: _apart(hints[x], getattr(value, x), (*at, x), tensors) for x in hints}
     elif get_origin(kind) is tuple:
         item = get_args(kind)[0]
@@ -132,7 +130,7 @@ def _together(kind: Any, part: Any, at: tuple[str, ...], tensors: Tensors) -> An
         rows = _taken(tensors, at, np.float64, listed(part, 2))
         return Archive(Buffer(rows), len(rows))
     if is_dataclass(kind):
-        hints = get_type_hints(kind)
+        hints = _hints(kind)
         parts = zip(hints, fields(part, *hints), strict=True)
         make: Any = kind
         return make(**{x: _together(hints[x], part, (*at, x), tensors) for x, part in parts})
@@ -141,6 +139,11 @@ def _together(kind: Any, part: Any, at: tuple[str, ...], tensors: Tensors) -> An
         return tuple(_together(item, x, (*at, str(i)), tensors) for i, x in enumerate(listed(part)))
     (dtype,) = get_args(get_args(kind)[1])  # of NDArray[dtype]
     return _taken(tensors, at, dtype, listed(part, 1))
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _taken(

@@ -1,6 +1,8 @@
 """Pictures of runs. Matplotlib is imported when one is drawn, and never opens a window."""
 
 import io
+import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +34,19 @@ HUES: tuple[Color, ...] = (
 )
 WALL, INK, FAINT = "#3a3a42", "#222226", "#9a9aa2"
 WALL_HALF_THICKNESS = 0.1
+LABELS = ("final x", "final y")
+STAR: dict[str, Any] = {
+    "marker": "*", "markersize": 8, "color": "#ffd24a", "markeredgecolor": INK,
+    "markeredgewidth": 0.6,
+}  # fmt: skip
 CAPTION = (
-    "One diamond per generation at the final position of the updated member, "
+    "One diamond per generation at the behavior of the updated member, "
     "darker = later; the number is the best return of the run."
 )
 DPI = 150
-PANEL = 1.85  # inches, the width of one
+PANEL = 1.85  # inches: the width of one, a line of text, a legend entry and a letter of 8 points
+LINE, ENTRY, LETTER = 0.18, 1.15, 0.065
+ENTRIES = 2 + len(HUES)  # of the longest legend: start, wall, members
 
 
 @dataclass(frozen=True)
@@ -46,6 +55,7 @@ class Scene:
 
     walls: tuple[tuple[float, float, float, float], ...] = ()
     start: tuple[float, float] | None = None
+    labels: tuple[str, str] = ("behavior 0", "behavior 1")
 
 
 def scene_of(config: Config) -> Scene:
@@ -56,7 +66,7 @@ def scene_of(config: Config) -> Scene:
 def _point_trap(arguments: dict[str, Any]) -> Scene:
     reach = walls_of(arguments.get("half_width", HALF_WIDTH))
     thin = (RADIUS - WALL_HALF_THICKNESS) * np.array([1.0, -1.0, 1.0, -1.0])
-    return Scene(tuple(tuple(wall) for wall in (reach + thin).tolist()), (0.0, 0.0))
+    return Scene(tuple(tuple(wall) for wall in (reach + thin).tolist()), (0.0, 0.0), LABELS)
 
 
 SCENES: dict[str, Callable[[dict[str, Any]], Scene]] = {"point-trap": _point_trap}
@@ -86,53 +96,30 @@ def trace_of(run: Run) -> Trace:
 def overhead(runs: Mapping[str, Sequence[Run]], scene: Scene, path: Path) -> None:
     """The paper's Fig. 2, to `path` (PNG) and beside it as PDF.
 
-    A row per algorithm, a column per run: one diamond per generation at the final (x, y) of the
+    A row per algorithm, a column per seed: one diamond per generation at the final (x, y) of the
     updated member, one colour per member, darker for later ones. Behaviors have two dimensions.
     """
-    from matplotlib.figure import Figure
-
     traces = {algorithm: [trace_of(run) for run in row] for algorithm, row in runs.items()}
-    low, high = _limits([trace for row in traces.values() for trace in row], scene)
-    columns = max(len(row) for row in traces.values())
-    height = PANEL * float(np.clip((high[1] - low[1]) / (high[0] - low[0]), 0.5, 1.6))
-    left, right, top, bottom, gap = 0.75, 0.12, 0.35, 1.0, 0.09  # inches
-    size = (
-        left + columns * PANEL + (columns - 1) * gap + right,
-        top + len(traces) * height + (len(traces) - 1) * gap + bottom,
-    )
-    figure = Figure(size, facecolor="white")
-    grid = figure.subplots(
-        len(traces),
-        columns,
-        squeeze=False,
-        sharex=True,
-        sharey=True,
-        gridspec_kw={
-            "left": left / size[0],
-            "right": 1 - right / size[0],
-            "top": 1 - top / size[1],
-            "bottom": bottom / size[1],
-            "wspace": gap / PANEL,
-            "hspace": gap / height,
-        },
-    )
-    for row, algorithm in zip(grid, traces, strict=True):
-        for axes, trace, run in zip(row, traces[algorithm], runs[algorithm], strict=False):
+    every = [trace for row in traces.values() for trace in row]
+    low, high = _limits(every, scene)
+    ratio = float(np.clip((high[1] - low[1]) / (high[0] - low[0]), 0.5, 1.6))
+    figure, grid = _grid(len(traces), max(len(row) for row in traces.values()), ratio)
+    for row, (algorithm, shown) in zip(grid, traces.items(), strict=True):
+        for axes, trace in zip(row, shown, strict=False):
             _panel(axes, trace, scene)
-            if axes.get_subplotspec().is_first_row():
-                axes.set_title(f"seed {run.config.seed}", fontsize=9, color=INK, pad=4)
-        for axes in row[len(traces[algorithm]) :]:
+        for axes in row[len(shown) :]:
             axes.set_axis_off()
-        row[0].set_ylabel("y", fontsize=8, color=INK, labelpad=1)
+        row[0].set_ylabel(scene.labels[1], fontsize=8, color=INK, labelpad=1)
         row[0].annotate(
             algorithm.upper(), (0, 0.5), (-0.62 * 72, 0), "axes fraction", "offset points",
             rotation=90, ha="center", va="center", fontsize=11, fontweight="bold", color=INK,
         )  # fmt: skip
+    for axes, run in zip(grid[0], next(iter(runs.values())), strict=False):
+        axes.set_title(f"seed {run.config.seed}", fontsize=9, color=INK, pad=4)
     for axes in grid[-1]:
-        axes.set_xlabel("x", fontsize=8, color=INK, labelpad=1)
+        axes.set_xlabel(scene.labels[0], fontsize=8, color=INK, labelpad=1)
     grid[0, 0].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    members = sorted({int(m) for row in traces.values() for trace in row for m in trace.member})
-    _legend(figure, members, scene)
+    _legend(figure, max((int(m) + 1 for trace in every for m in trace.member), default=0), scene)
     _save(figure, path)
 
 
@@ -148,36 +135,55 @@ def shades(member: NDArray[np.int64], age: NDArray[np.float64]) -> NDArray[np.fl
 def _limits(
     traces: Sequence[Trace], scene: Scene
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lowest and highest (x, y) of all there is to see, with a margin."""
+    """Lowest and highest (x, y) of all there is to see, and a margin."""
     corners = [[(x0, y0), (x1, y1)] for x0, x1, y0, y1 in scene.walls]
     points = [*corners, *(trace.b for trace in traces), *([[scene.start]] if scene.start else [])]
     seen = np.concatenate([np.empty((0, 2)), *(np.reshape(p, (-1, 2)) for p in points)])
     seen = seen[np.isfinite(seen).all(axis=1)]
     if not len(seen):
         return np.array([-1.0, -1.0]), np.array([1.0, 1.0])
-    margin = max(0.06 * float(np.ptp(seen, axis=0).max()), 1e-6)
-    return seen.min(axis=0) - margin, seen.max(axis=0) + margin
+    low, high = seen.min(axis=0), seen.max(axis=0)
+    margin = max(0.05 * float((high - low).max()), 1e-6)
+    return low - margin, high + np.array([margin, 2.5 * margin])  # room for the number on top
+
+
+def _grid(rows: int, columns: int, ratio: float) -> "tuple[Figure, NDArray[Any]]":
+    """An empty figure with its panels, (rows, columns), as wide as PANEL and `ratio` as high."""
+    from matplotlib.figure import Figure
+
+    left, right, top, bottom, gap = 0.75, 0.12, 0.35, 0.5, 0.09  # inches
+    width = left + columns * PANEL + (columns - 1) * gap + right
+    bottom += LINE * (_legend_rows(width) + len(_caption(width)))
+    height = top + rows * ratio * PANEL + (rows - 1) * gap + bottom
+    figure = Figure((width, height), facecolor="white")
+    spacing = {
+        "left": left / width,
+        "right": 1 - right / width,
+        "top": 1 - top / height,
+        "bottom": bottom / height,
+        "wspace": gap / PANEL,
+        "hspace": gap / (ratio * PANEL),
+    }
+    grid = figure.subplots(
+        rows, columns, squeeze=False, sharex=True, sharey=True, gridspec_kw=spacing
+    )
+    return figure, grid
 
 
 def _panel(axes: "Axes", trace: Trace, scene: Scene) -> None:
     from matplotlib.patches import Rectangle
 
-    for x0, x1, y0, y1 in scene.walls:
-        axes.add_patch(
-            Rectangle((x0, y0), x1 - x0, y1 - y0, facecolor=WALL, edgecolor=WALL, linewidth=0.6)
-        )
     axes.scatter(
         *trace.b.T, s=6, marker="D", c=shades(trace.member, trace.age), linewidths=0, zorder=3
     )
+    for x0, x1, y0, y1 in scene.walls:  # above the diamonds, which are larger than the robot
+        wall = Rectangle((x0, y0), x1 - x0, y1 - y0, color=WALL, linewidth=0.6, zorder=4)
+        axes.add_patch(wall)
     if scene.start:
-        axes.plot(
-            *scene.start, marker="*", markersize=8, color="#ffd24a", markeredgecolor=INK,
-            markeredgewidth=0.6, zorder=4,
-        )  # fmt: skip
+        axes.plot(*scene.start, zorder=5, **STAR)
     axes.text(
         0.04, 0.955, short(trace.best), transform=axes.transAxes, ha="left", va="top", fontsize=9,
-        fontweight="bold", color=INK, zorder=5,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5},
+        fontweight="bold", color=INK,
     )  # fmt: skip
     axes.set_aspect("equal", adjustable="box")
     axes.tick_params(labelsize=7, length=2, width=0.6, color=FAINT, labelcolor=INK, pad=2)
@@ -186,44 +192,46 @@ def _panel(axes: "Axes", trace: Trace, scene: Scene) -> None:
     axes.locator_params(nbins=4)
 
 
-def _legend(figure: "Figure", members: Sequence[int], scene: Scene) -> None:
+def _legend(figure: "Figure", members: int, scene: Scene) -> None:
     from matplotlib.legend_handler import HandlerTuple
     from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
 
-    def diamonds(member: int, ages: Sequence[float]) -> tuple[Line2D, ...]:
-        colors = shades(np.full(len(ages), member), np.array(ages))
-        return tuple(
-            Line2D([], [], marker="D", markersize=4.5, color=tuple(color), linestyle="none")
-            for color in colors
-        )
-
-    handles: list[Any] = []
-    labels: list[str] = []
+    entries: dict[str, Any] = {}
     if scene.start:
-        handles.append(
-            Line2D([], [], marker="*", markersize=8, color="#ffd24a", markeredgecolor=INK,
-                   markeredgewidth=0.6, linestyle="none")
-        )  # fmt: skip
-        labels.append("start")
+        entries["start"] = Line2D([], [], linestyle="none", **STAR)
     if scene.walls:
-        handles.append(Patch(facecolor=WALL))
-        labels.append("wall")
-    for member in members:
-        handles.append(diamonds(member, (0.0, 0.25, 0.5, 0.75, 1.0)))
-        labels.append(f"member {member}")
-    inch = 1 / figure.get_figheight()
-    figure.text(0.5, 0.1 * inch, CAPTION, ha="center", va="bottom", fontsize=8, color=INK)
+        entries["wall"] = Line2D([], [], color=WALL, linewidth=2)
+    for member in range(min(members, len(HUES))):
+        label = f"member {member}" + (", …" if member + len(HUES) < members else "")
+        entries[label] = tuple(
+            Line2D([], [], marker="D", markersize=4.5, color=tuple(color), linestyle="none")
+            for color in shades(np.full(5, member), np.linspace(0.0, 1.0, 5))
+        )
+    width, height = figure.get_size_inches()
+    lines = _caption(width)
+    figure.text(
+        0.5, 0.08 / height, "\n".join(lines), ha="center", va="bottom", fontsize=8, color=INK,
+        linespacing=LINE * 72 / 8 / 1.2,
+    )  # fmt: skip
     figure.legend(
-        handles,
-        labels,
+        list(entries.values()),
+        list(entries),
         loc="lower center",
-        bbox_to_anchor=(0.5, 0.22 * inch),
-        ncols=len(handles),
+        bbox_to_anchor=(0.5, (0.02 + LINE * len(lines)) / height),
+        ncols=math.ceil(ENTRIES / _legend_rows(width)),
         fontsize=8,
         frameon=False,
         handler_map={tuple: HandlerTuple(ndivide=None, pad=0.0)},
     )
+
+
+def _legend_rows(width: float) -> int:
+    """How many an inch-wide figure needs for its longest legend."""
+    return math.ceil(ENTRIES / max(1.0, width // ENTRY))
+
+
+def _caption(width: float) -> list[str]:
+    return textwrap.wrap(CAPTION, int(width / LETTER))
 
 
 def _save(figure: "Figure", path: Path) -> None:

@@ -5,6 +5,7 @@ import logging
 import math
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -70,7 +71,8 @@ class MetricsLog:
             if self.file.write(data) != len(data):
                 raise OSError("the disk took only a part of the line")
         except OSError as error:
-            os.ftruncate(self.file.fileno(), start)
+            with suppress(OSError):  # a half-written line goes; a device has none
+                os.ftruncate(self.file.fileno(), start)
             if not self.gap:
                 log.warning("metrics are not being written: %s. Training goes on.", error)
             self.gap.append(record["generation"])
@@ -110,7 +112,7 @@ class TensorBoard:
         )
 
     def write(self, record: dict[str, Any]) -> None:
-        from tensorboardX.proto.summary_pb2 import Summary
+        from tensorboardX.proto.summary_pb2 import Summary  # type: ignore[attr-defined]
 
         values = [
             Summary.Value(tag=name, simple_value=value)

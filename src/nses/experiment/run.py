@@ -1,4 +1,4 @@
-"""A run on disk: its settings, its numbers and its policies. Loading one never executes its code."""
+"""A run on disk: its settings, its numbers and its policies. Loading one executes nothing."""
 
 import json
 import platform
@@ -57,7 +57,8 @@ class Run:
         kind, _, number = which.partition(":")
         if kind != "member" or not number.isdecimal() or int(number) >= len(members):
             raise ValueError(
-                f"policy must be best, final or member:0 to member:{len(members) - 1}, got {which!r}."
+                f"policy must be best, final or member:0 to member:{len(members) - 1}, "
+                f"got {which!r}."
             )
         return members[int(number)].theta, members[int(number)].moments
 
@@ -105,7 +106,13 @@ class TrainedPolicy:
         self.run, self.which, self.theta, self.moments = run, which, theta, moments
         self._flatten = input_of(run.facts.observation_space).flatten
         self._act = output_of(run.facts.action_space).act
-        self._respond = policy_of(run.config, run.facts).bind(theta, moments)
+        policy = policy_of(run.config, run.facts)
+        if theta.size != policy.size:
+            raise CheckpointRefused(
+                f"{run.path} holds a policy of {theta.size:,} parameters, "
+                f"but its {CONFIG} describes one of {policy.size:,}."
+            )
+        self._respond = policy.bind(theta, moments)
 
     def __call__(self, observation: Any) -> Any:
         return self._act(self._respond(self._flatten(observation)))

@@ -51,8 +51,8 @@ def train(
 ) -> Run:
     """Train on a task by name or on a Task of your own, and return the run.
 
-    Every setting of `nses train --help` is a keyword. Where `run_dir` holds the same run already, it
-    is continued; where it holds another one, CheckpointRefused says how they differ.
+    Every setting of `nses train --help` is a keyword. Where `run_dir` holds the same run already,
+    it is continued; where it holds another one, CheckpointRefused says how they differ.
     """
     name = task if isinstance(task, str) else task.name
     base = recipe_of(name, recipe, algorithm)

@@ -238,8 +238,8 @@ def _initial_theta(policy: Policy, d: int) -> Vector:
     rngs = (generator(0, 0, 0, Purpose.POLICY_INIT) for _ in range(2))
     with _calling("policy.init(rng)"):
         theta, again = (policy.init(rng) for rng in rngs)
-    if np.shape(theta) != (d,) or theta.dtype != np.float32:
-        kind = getattr(theta, "dtype", type(theta).__name__)
+    kind = getattr(theta, "dtype", type(theta).__name__)
+    if np.shape(theta) != (d,) or kind != np.float32:
         raise ValueError(
             f"policy.init must give a float32 vector of shape ({d},), one number per parameter "
             f"(policy.size), got {kind} of shape {np.shape(theta)}."

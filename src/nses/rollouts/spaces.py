@@ -1,5 +1,6 @@
 """Between a Gymnasium space and flat vectors of numbers."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -35,8 +36,14 @@ def input_of(space: spaces.Space[Any]) -> Input:
             size = int(np.prod(space.shape))
             return Input(size, lambda o: np.asarray(o, np.float64).reshape(size))
         case spaces.Discrete():
-            start, identity = int(space.start), np.eye(int(space.n))
-            return Input(int(space.n), lambda o: identity[int(o) - start])
+            start, n = int(space.start), int(space.n)
+
+            def one_hot(o: Any) -> Floats:
+                x = np.zeros(n)
+                x[int(o) - start] = 1.0
+                return x
+
+            return Input(n, one_hot)
         case spaces.MultiDiscrete() | spaces.Dict() | spaces.Tuple() if space.is_np_flattenable:
             size = spaces.flatdim(space)
             return Input(size, lambda o: np.asarray(spaces.flatten(space, o), np.float64))
@@ -90,9 +97,16 @@ def describe(space: spaces.Space[Any]) -> dict[str, Any]:
     raise ValueError(f"a space of this kind cannot be stored: {space}.")
 
 
+LARGEST = 1 << 24  # numbers in an observation that a file may ask us to make room for
+
+
 def space_from(description: dict[str, Any]) -> spaces.Space[Any]:
     """The space that `describe` described."""
     match description:
+        case {"box": shape} | {"multibinary": shape} if math.prod(shape) > LARGEST:
+            raise ValueError(f"a space of shape {shape} is larger than any that can be used.")
+        case {"discrete": n} if n > LARGEST:
+            raise ValueError(f"a space of {n} choices is larger than any that can be used.")
         case {"box": shape, "low": low, "high": high, "dtype": dtype}:
             if not np.issubdtype(np.dtype(dtype), np.number):
                 raise ValueError(f"a Box has numbers, got dtype {dtype!r}.")

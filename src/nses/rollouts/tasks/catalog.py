@@ -43,7 +43,7 @@ def _point_trap(arguments: dict[str, Any], max_steps: int | None) -> Task:
     return Task(
         name="point-trap",
         make=make,
-        behavior=parse_behavior("final:x,y"),
+        behavior=parse_behavior(point.BEHAVIOR),
         step_limit=gymnasium.step_limit_of("point-trap", point.STEPS, max_steps),
         goal=point.OUTSIDE,
         native=partial(point.native, half_width=half_width),
@@ -75,4 +75,4 @@ def _own(
 
 SHIPPED = {"point-trap": _point_trap}
 
-register_environments()  # Gymnasium does so itself where the package is installed
+register_environments()

@@ -27,6 +27,7 @@ STEPS = 300
 HALF_WIDTH = 1.75
 OUTSIDE = 5.5 + RADIUS  # x beyond which the robot has left the trap
 START_NOISE = 0.1
+BEHAVIOR = "final:x,y"
 BOUNDS = np.array([100.0, 100.0, 1.0, 1.0, 10.0, 10.0])  # of observations; never near in STEPS
 
 
@@ -134,10 +135,11 @@ class PointPlayer:
 
 
 def native(task: Task, policy: Policy, half_width: float) -> PointPlayer | None:
-    """The compiled loop, for an MLP that fits."""
-    if isinstance(policy, MLP) and (policy.sizes[0], policy.sizes[-1]) == (OBSERVATIONS, ACTIONS):
-        return PointPlayer(task, policy, half_width)
-    return None
+    """The compiled loop, for an MLP that fits and the behavior that it knows."""
+    if not isinstance(policy, MLP) or task.behavior.name != BEHAVIOR:
+        return None
+    fits = (policy.sizes[0], policy.sizes[-1]) == (OBSERVATIONS, ACTIONS)
+    return PointPlayer(task, policy, half_width) if fits else None
 
 
 PIXELS = 480

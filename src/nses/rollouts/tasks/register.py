@@ -1,4 +1,4 @@
-"""The Gymnasium ids of this package; Gymnasium calls `register_environments` when imported."""
+"""The Gymnasium ids of this package, which `import nses` makes known."""
 
 from gymnasium.envs.registration import register, registry
 

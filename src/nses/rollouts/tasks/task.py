@@ -1,5 +1,6 @@
 """What a task is: an environment, what to look at in it, and how to compare what was seen."""
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -37,9 +38,7 @@ class Task:
         """From a reset and one step of a fresh environment."""
         environment = self.make()
         try:
-            environment.reset(seed=0)
-            environment.action_space.seed(0)
-            observation, _, _, _, info = environment.step(environment.action_space.sample())
+            observation, info = self._first_step(environment)
             record = self.behavior.record(self.step_limit)
             if record.every_step:
                 record.see(observation, info)
@@ -47,6 +46,18 @@ class Task:
             return Facts(environment.observation_space, environment.action_space, b.size)
         finally:
             environment.close()
+
+    def _first_step(self, environment: gym.Env[Any, Any]) -> tuple[Any, dict[str, Any]]:
+        try:
+            environment.reset(seed=0)
+            environment.action_space.seed(0)
+            observation, _, _, _, info = environment.step(environment.action_space.sample())
+        except Exception as error:
+            raise ValueError(
+                f"the environment of {self.name!r} failed in its first step:\n"
+                f"{traceback.format_exc()}"
+            ) from error
+        return observation, info
 
     def revised(self, **changes: Any) -> "Task":
         """This task with those changes that are not None."""

@@ -1,0 +1,186 @@
+"""Runs side by side, each in a process of its own; none outlives the process that started them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from nses.execution.cpus import ONE_THREAD
+from nses.experiment.config import Config
+from nses.experiment.interruption import Interruption, Stopped
+from nses.experiment.loggers import METRICS
+
+POLL_SECONDS = 0.2
+PATIENCE = 60.0  # seconds for a run that is asked to stop to write its checkpoint
+LAST_LINES = 8  # of what a run said
+TAIL = 64 << 10  # bytes at the end of metrics.jsonl that hold its last line
+
+# On Linux the kernel ends a run with its parent, even if that is killed; it still checkpoints.
+CHILD = """
+import ctypes, os, signal, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+    if os.getppid() != {parent}:
+        sys.exit(1)
+sys.argv[0] = "nses"
+from nses.cli import main
+sys.exit(main())
+"""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run to do: its settings and where it is kept."""
+
+    config: Config
+    directory: Path
+
+    @property
+    def name(self) -> str:
+        return f"{self.config.algorithm}/seed-{self.config.seed}"
+
+    @property
+    def arguments(self) -> list[str]:
+        """Of `nses`; what they do not say is as in the recipe."""
+        c = self.config
+        return [
+            "train", c.task, "--algorithm", c.algorithm, "--recipe", c.recipe,
+            "--seed", str(c.seed), "--backend", "serial", "--run-dir", str(self.directory),
+        ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How far a run is."""
+
+    generation: int = 0
+    best: float | None = None
+    done: bool = False
+
+
+Progress = dict[Job, Reached]
+
+
+def reached(directory: Path, done: bool = False) -> Reached:
+    """The last generation in metrics.jsonl, looked up from its end."""
+    try:
+        with (directory / METRICS).open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
+            lines = file.read().splitlines()
+    except FileNotFoundError:
+        return Reached(done=done)
+    for line in reversed(lines):
+        try:
+            record = json.loads(line)
+            return Reached(record["generation"], record["best"], done)
+        except (ValueError, KeyError, TypeError):  # a torn line, or the mark of a gap
+            continue
+    return Reached(done=done)
+
+
+class Child:
+    """A run in a process of its own, in our process group; what it says is kept in a file."""
+
+    def __init__(self, job: Job):
+        self.job = job
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  (until `close`)
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", CHILD.format(parent=os.getpid()), *job.arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=self.errors,
+            env={**os.environ, **ONE_THREAD},
+        )
+
+    def fault(self) -> str | None:
+        """How it ended, empty if well; None while it runs."""
+        code = self.process.poll()
+        if code is None:
+            return None
+        if code < 0:
+            return f"killed by {signal.Signals(-code).name}"
+        return f"exit code {code}" if code else ""
+
+    def last_words(self) -> list[str]:
+        self.errors.seek(0)
+        return self.errors.read().decode(errors="replace").splitlines()[-LAST_LINES:]
+
+    def close(self) -> None:
+        """Wait until it has gone, but not for ever."""
+        try:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.errors.close()
+
+
+def train_all(
+    jobs: Sequence[Job],
+    progress: Progress,
+    side_by_side: int,
+    update: Callable[[Progress], None],
+    console: Console,
+) -> dict[str, str]:
+    """Bring all jobs to their end, in order; the names of those that failed, and how they ended.
+
+    `progress` follows them, and `update` sees it several times a second. Ctrl-C and SIGTERM stop
+    every run at a checkpoint, then raise KeyboardInterrupt or Stopped.
+    """
+    waiting = deque(job for job in jobs if not progress[job].done)
+    failed: dict[str, str] = {}
+    with Interruption() as stop, _children() as children:
+        while waiting or children:
+            while waiting and len(children) < side_by_side:
+                children.append(Child(waiting.popleft()))
+            time.sleep(POLL_SECONDS)
+            if stop():
+                break
+            for child in list(children):
+                fault = child.fault()
+                progress[child.job] = reached(child.job.directory, done=fault == "")
+                if fault is not None:
+                    children.remove(child)
+                    _report(child, fault, console)
+                    child.close()
+                if fault:
+                    failed[child.job.name] = fault
+            update(progress)
+    if stop.signum is not None:
+        raise KeyboardInterrupt if stop.signum == signal.SIGINT else Stopped(stop.signum)
+    return failed
+
+
+@contextmanager
+def _children() -> Iterator[list[Child]]:
+    """Processes that end with the context, whatever happens in it."""
+    children: list[Child] = []
+    try:
+        yield children
+    finally:
+        for child in children:
+            child.process.terminate()
+        for child in children:
+            child.close()
+
+
+def _report(child: Child, fault: str, console: Console) -> None:
+    """What a child that has ended said: why it failed, or its warnings."""
+    lines = child.last_words()
+    if fault:
+        console.print(Text(f"{child.job.name} failed: {fault}", "bold red"))
+    elif lines:
+        console.print(Text(f"{child.job.name} says", "bold"))
+    for line in lines:
+        console.print(Text("  " + line), soft_wrap=True)

@@ -1,0 +1,362 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import toy
+from hypothesis import given
+from hypothesis import strategies as st
+from test_weight import as_in_the_paper
+
+from nses.core import moments, optimizers
+from nses.core.algorithms import (
+    ALGORITHMS,
+    Hyperparameters,
+    NotFinite,
+    ascend,
+    objective,
+    select,
+    selection_probabilities,
+)
+from nses.core.archive import empty
+from nses.core.novelty import novelty
+from nses.core.ranks import centered_ranks
+from nses.core.seeding import Purpose, episode_seeds, generator
+from nses.core.values import Member
+
+
+@pytest.mark.parametrize(
+    ("special", "w", "M"), [("ns-es", 0.0, 3), ("nsr-es", 0.5, 3), ("es", 1.0, 1)]
+)
+def test_nsra_es_with_a_fixed_weight_is_each_of_the_others_bit_for_bit(special, w, M):
+    fixed = toy.after(toy.make_search("nsra-es", w=w, delta_w=0.0, M=M), 12)
+    other = toy.after(toy.make_search(special, M=M), 12)
+    assert toy.learned(fixed) == toy.learned(other)
+    assert fixed.best.score == other.best.score
+
+
+def test_the_four_algorithms_differ():
+    learned = {str(toy.learned(toy.after(toy.make_search(a, w=0.7), 3))) for a in ALGORITHMS}
+    assert len(learned) == 4
+
+
+def test_golden_search():
+    # These numbers change only with a line in the CHANGELOG.
+    state = toy.after(toy.make_search("nsra-es", w=0.5, t_w=2, delta_w=0.1), 10)
+    theta = [0.24821872, -0.34951517, 0.31925219, -0.00686671, -0.61584383, -0.14620391]
+    np.testing.assert_allclose(state.members[0].theta, theta, rtol=1e-5)
+    np.testing.assert_allclose(state.archive.rows[-1], [0.52965759, -0.12018764], rtol=1e-5)
+    assert state.best.score == pytest.approx(0.41573228, rel=1e-5)
+    assert state.weights[0].w == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_step_is_pure(algorithm):
+    search = toy.make_search(algorithm)
+    state = toy.after(search, 3)
+    before = toy.everything(state)
+    (first, one), (second, two) = search.step(state), search.step(state)
+    assert toy.everything(first) == toy.everything(second)
+    assert one == two
+    assert toy.everything(state) == before
+
+
+def test_a_run_can_be_continued_from_any_state():
+    search = toy.make_search("nsra-es", moments_probability=0.5)
+    *_, (resumed, _) = search.run(toy.after(search, 4), generations=9)
+    assert toy.everything(resumed) == toy.everything(toy.after(search, 9))
+
+
+@given(st.lists(st.floats(0, 1e300), min_size=1, max_size=9))
+def test_members_are_selected_in_proportion_to_their_novelty(N):
+    P = selection_probabilities(np.array(N))
+    assert P.sum() == pytest.approx(1)
+    if sum(N) > 0:
+        np.testing.assert_allclose(P, np.array(N) / sum(N))
+
+
+@pytest.mark.parametrize("N", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
+def test_e10_selection_is_uniform_where_novelty_does_not_add_up(N):
+    np.testing.assert_array_equal(selection_probabilities(np.array(N)), [0.5, 0.5])
+
+
+def test_e8_selection_from_an_empty_archive_is_uniform():
+    search = toy.make_search("ns-es")
+    state = search.init()
+    _, report = search.step(replace(state, archive=empty(toy.DIMENSIONS)))
+    np.testing.assert_array_equal(report.selection, np.full(3, 1 / 3))
+
+
+def test_e9_k_may_be_larger_than_the_archive():
+    whole = toy.after(toy.make_search("ns-es", k=100), 5)
+    assert toy.learned(whole) == toy.learned(toy.after(toy.make_search("ns-es", k=8), 5))
+
+
+def test_selection_follows_its_probabilities():
+    P = np.array([0.1, 0.0, 0.6, 0.3])
+    drawn = np.bincount([select(P, seed=1, t=t) for t in range(4000)], minlength=4) / 4000
+    np.testing.assert_allclose(drawn, P, atol=4 * 0.5 / np.sqrt(4000))
+    assert drawn[1] == 0
+
+
+def test_novelty_of_the_members_is_against_the_archive_of_the_day():
+    search = toy.make_search("nsr-es")
+    h, state = search.hyperparameters, toy.after(search, 6)
+    b = np.array([member.behavior for member in state.members])
+    N = novelty(b, state.archive, h.k, h.distance)
+    np.testing.assert_array_equal(search.step(state)[1].selection, N / N.sum())
+
+
+def test_fresh_selection_looks_at_new_episodes_of_every_member():
+    search = toy.make_search("nsr-es", fresh_selection=True)
+    h, state = search.hyperparameters, toy.after(search, 6)
+    b = []
+    for m, member in enumerate(state.members):
+        seeds = episode_seeds(search.seed, 6, m, Purpose.FRESH_BEHAVIOR, h.E)
+        b.append(toy.episodes([member.theta] * h.E, seeds)[1].mean(axis=0))
+    N = novelty(np.array(b), state.archive, h.k, h.distance)
+    after, report = search.step(state)
+    np.testing.assert_array_equal(report.selection, N / N.sum())
+    assert after.episodes - state.episodes == h.M * h.E + h.n + h.E
+
+
+def test_only_the_selected_member_changes():
+    search = toy.make_search("nsra-es", moments_probability=1.0)
+    state = search.init()
+    for after, report in search.run(state, generations=8):
+        for m, (was, member) in enumerate(zip(state.members, after.members, strict=True)):
+            assert (was is member) == (m != report.member)
+        state = after
+
+
+def test_the_archive_opens_with_the_members_and_grows_by_the_updated_one():
+    search = toy.make_search("nsra-es")
+    start = search.init()
+    np.testing.assert_array_equal(start.archive.rows, [m.behavior for m in start.members])
+    for state, report in search.run(start, generations=8):
+        assert len(state.archive) == report.archive_size == 3 + report.generation
+        np.testing.assert_array_equal(state.archive.rows[-1], state.members[report.member].behavior)
+        np.testing.assert_array_equal(state.archive.rows[-1], report.behavior)
+
+
+def test_candidates_and_new_theta_meet_the_archive_of_the_beginning_of_their_generation():
+    calls = []
+    search = toy.make_search("ns-es", see=lambda c, A: calls.append((c, len(A))))
+    state = toy.after(search, 2)
+    sizes = [size for _, size in calls]
+    assert sizes == [0, 0, 0, 3, 3, 4, 4]
+    assert [c.epsilon is not None for c, _ in calls] == [False] * 3 + [True, False] * 2
+    assert any(calls[-1][0].theta is member.theta for member in state.members)
+
+
+def test_members_start_differently():
+    thetas = {member.theta.tobytes() for member in toy.make_search("ns-es", M=5).init().members}
+    assert len(thetas) == 5
+
+
+def test_a_step_is_the_update_of_section_2_1():
+    search = toy.make_search("nsra-es", w=0.3)
+    state = search.init()
+    after, report = search.step(state)
+    member, h = state.members[report.member], search.hyperparameters
+    candidates = search.perturb(member, 0)
+    e = search.evaluate(candidates, state.archive)
+    F = 0.3 * centered_ranks(e.f) + 0.7 * centered_ranks(e.N)
+    epsilon = np.array([(-1) ** i * candidates.epsilon.row(i // 2) for i in range(h.n)], np.float64)
+    g = sum(F[i] * epsilon[i] for i in range(h.n)) / (h.n * h.sigma)
+    expected, _ = optimizers.adam(
+        member.theta, g - h.l2 / h.sigma * member.theta, member.optimizer, h.lr
+    )
+    np.testing.assert_allclose(after.members[report.member].theta, expected, atol=1e-6)
+    assert report.gradient_norm == pytest.approx(np.linalg.norm(g))
+
+
+def test_the_best_policy_is_the_highest_score_of_all_generations_and_members():
+    search = toy.make_search("nsr-es")
+    start = search.init()
+    seen = [(start.best.score, start.best.theta)]
+    for state, report in search.run(start, generations=15):
+        seen.append((report.score, state.members[report.member].theta))
+        score, theta = max(seen, key=lambda x: x[0])
+        assert state.best.score == report.best == score
+        np.testing.assert_array_equal(state.best.theta, theta)
+
+
+def test_the_first_of_equally_good_policies_stays_the_best():
+    search = toy.make_search("ns-es")
+
+    def indifferent(candidates, A):
+        return replace(search.evaluate(candidates, A), f=np.zeros(len(candidates)))
+
+    state = toy.after(replace(search, evaluate=indifferent), 3)
+    assert (state.best.generation, state.best.member) == (0, 0)
+
+
+def test_the_score_is_the_mean_over_the_evaluation_episodes_of_the_new_theta():
+    search = toy.make_search("nsr-es", E=5)
+    state, report = search.step(search.init())
+    seeds = episode_seeds(search.seed, 1, report.member, Purpose.EVALUATION, 5)
+    f, b = toy.episodes([state.members[report.member].theta] * 5, seeds)
+    assert report.score == f.mean()
+    np.testing.assert_array_equal(report.behavior, b.mean(axis=0))
+
+
+def test_the_winner_is_tested_again_on_fresh_episodes():
+    search = toy.make_search("nsr-es")
+    best = toy.after(search, 5).best
+    f, _ = toy.episodes([best.theta] * 30, episode_seeds(search.seed, 0, 0, Purpose.RETEST, 30))
+    np.testing.assert_array_equal(search.retest(best, 30).f, f)
+
+
+def test_moments_of_contributing_candidates_go_to_their_member():
+    search = toy.make_search("es", M=1, moments_probability=0.5)
+    state = search.init()
+    candidates = search.perturb(state.members[0], 0)
+    seen = search.evaluate(candidates, state.archive).moments
+    assert 0 < seen.count == candidates.contributes.sum() < search.hyperparameters.n
+    after, _ = search.step(state)
+    expected = moments.initial(toy.DIMENSIONS).merge(seen)
+    np.testing.assert_array_equal(after.members[0].moments.sum, expected.sum)
+    assert after.members[0].moments.count == expected.count
+
+
+def test_the_report_counts_every_episode():
+    search = toy.make_search("nsra-es")
+    h = search.hyperparameters
+    for state, report in search.run(generations=4):
+        assert report.episodes == state.episodes == h.M * h.E + state.generation * (h.n + h.E)
+        assert report.env_steps == state.env_steps == toy.LENGTH * report.episodes
+        assert report.failed == 0
+
+
+def test_the_weight_of_a_run_moves_as_in_the_pseudo_code_of_the_paper():
+    search = toy.make_search("nsra-es", w=0.7, t_w=2, delta_w=0.1)
+    run = list(search.run(generations=40))
+    expected = as_in_the_paper([report.score for _, report in run], 0.7, 2, 0.1)
+    assert [state.weights[0].w for state, _ in run] == expected
+    assert [report.weight for _, report in run] == [0.7, *expected[:-1]]
+    assert len(set(expected)) > 3
+
+
+def test_with_a_weight_per_member_each_follows_its_own_scores():
+    search = toy.make_search("nsra-es", w=0.7, t_w=2, delta_w=0.1, weight_per_member=True)
+    run = list(search.run(generations=60))
+    for m, weight in enumerate(run[-1][0].weights):
+        scores = [report.score for _, report in run if report.member == m]
+        assert weight.w == as_in_the_paper(scores, 0.7, 2, 0.1)[-1]
+    assert len(run[-1][0].weights) == 3
+
+
+def test_gains_below_min_gain_leave_a_run_dissatisfied():
+    settings = {"w": 0.5, "t_w": 1, "delta_w": 0.05}
+    easy = toy.after(toy.make_search("nsra-es", **settings), 10)
+    hard = toy.after(toy.make_search("nsra-es", min_gain=100.0, **settings), 10)
+    assert hard.weights[0].w == pytest.approx(0.5 + 0.05 - 9 * 0.05)
+    assert easy.weights[0].w > hard.weights[0].w
+
+
+def test_sgd_is_an_option():
+    search = toy.make_search("es", M=1, optimizer="sgd", l2=0.0)
+    state = search.init()
+    after, report = search.step(state)
+    moved = np.linalg.norm(after.members[0].theta - state.members[0].theta)
+    assert moved == pytest.approx(0.1 * search.hyperparameters.lr * report.gradient_norm, rel=1e-4)
+
+
+def test_the_plain_euclidean_distance_is_an_option():
+    squared, plain = (
+        toy.after(toy.make_search("ns-es", distance=d), 5)
+        for d in ("squared-euclidean", "euclidean")
+    )
+    assert toy.learned(squared) != toy.learned(plain)
+
+
+def test_ordinal_ranks_follow_the_order_of_candidates_where_returns_are_equal():
+    settings = {"M": 1, "l2": 0.0, "change_returns": np.zeros_like}
+    search = toy.make_search("es", ordinal_ranks=True, **settings)
+    state = search.init()
+    candidates = search.perturb(state.members[0], 0)
+    g = candidates.epsilon.weighted_sum(np.arange(16) / 15 - 0.5) / (16 * 0.1)
+    _, report = search.step(state)
+    assert report.gradient_norm == pytest.approx(np.linalg.norm(g))
+    assert report.gradient_norm > 0
+
+
+def spoil(f):
+    """Two candidates of different pairs fail, and they would be the best and the worst."""
+    f = f.copy()
+    f[3], f[8] = np.nan, np.inf
+    return f
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_e1_both_of_a_pair_with_a_return_that_is_not_finite_have_weight_zero(algorithm):
+    row = ALGORITHMS[algorithm]
+    f, N = generator(0, 0, 0, Purpose.EPISODE).standard_normal((2, 16))
+    F = objective(row, spoil(f), N, 0.7, ordinal=False)
+    failed = [2, 3, 8, 9]
+    assert not F[failed].any()
+    others = np.delete(np.arange(16), failed)
+    expected = objective(row, f[others], N[others], 0.7, ordinal=False)
+    np.testing.assert_array_equal(F[others], expected)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_e1_both_of_a_pair_with_a_novelty_that_is_not_finite_have_weight_zero(bad):
+    f, N = generator(0, 0, 0, Purpose.EPISODE).standard_normal((2, 6))
+    N[1] = bad
+    F = objective(ALGORITHMS["nsr-es"], f, N, 0.5, ordinal=False)
+    assert F[:2].tolist() == [0, 0]
+    assert np.isfinite(F).all()
+    assert F[2:].any()
+
+
+def test_e1_a_generation_with_failures_learns_from_the_other_candidates():
+    search = toy.make_search("nsr-es", change_returns=spoil)
+    state = search.init()
+    after, report = search.step(state)
+    member, h = state.members[report.member], search.hyperparameters
+    candidates = search.perturb(member, 0)
+    e = search.evaluate(candidates, state.archive)
+    others = np.delete(np.arange(16), [2, 3, 8, 9])
+    F = np.zeros(16)
+    F[others] = (centered_ranks(e.f[others]) + centered_ranks(e.N[others])) / 2
+    expected = ascend(member, candidates.epsilon.weighted_sum(F) / (h.n * h.sigma), h)
+    np.testing.assert_array_equal(after.members[report.member].theta, expected.theta)
+    assert report.failed == 2
+    assert np.isfinite([report.return_mean, report.return_best, report.novelty_mean]).all()
+
+
+def member_at(theta):
+    theta = np.asarray(theta, np.float32)
+    return Member(theta, optimizers.initial(theta.size), moments.initial(1), np.zeros(2))
+
+
+@pytest.mark.parametrize("optimizer", optimizers.OPTIMIZERS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
+def test_e2_an_update_that_is_not_finite_is_refused(optimizer, bad):
+    h = Hyperparameters(n=2, optimizer=optimizer)
+    with pytest.raises(NotFinite, match="not applied"):
+        ascend(member_at([0.0, 1.0]), np.array([1.0, bad]), h)
+
+
+def test_e2_a_step_that_is_not_finite_leaves_the_state_as_it_was():
+    search = toy.make_search("nsra-es", lr=1e39)
+    state = search.init()
+    before = toy.everything(state)
+    with pytest.raises(NotFinite):
+        search.step(state)
+    assert toy.everything(state) == before
+
+
+@pytest.mark.parametrize("constant", [0.0, 0.1, -1e300])
+def test_e12_all_equal_returns_give_a_gradient_of_exactly_zero(constant):
+    search = toy.make_search("es", M=1, l2=0.0, change_returns=lambda f: np.full_like(f, constant))
+    state = search.init()
+    after, report = search.step(state)
+    assert report.gradient_norm == 0
+    assert after.members[0].theta.tobytes() == state.members[0].theta.tobytes()
+
+
+def test_e19_returns_may_be_huge():
+    huge = toy.make_search("nsr-es", change_returns=lambda f: f * 1e300)
+    assert toy.learned(toy.after(huge, 5)) == toy.learned(toy.after(toy.make_search("nsr-es"), 5))

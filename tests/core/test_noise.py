@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nses.core.noise import BLOCK, Epsilon, fill_table, perturb, sample, table_size
+from nses.core.seeding import Purpose, generator
+
+TABLE = np.empty(1 << 14, np.float32)
+fill_table(TABLE, 7)
+
+
+def weights(n):
+    return generator(0, 0, n, Purpose.POLICY_INIT).standard_normal(n)
+
+
+def matrix(epsilon, n):
+    """epsilon of all candidates, (n, d), mirrored."""
+    return np.array([(-1) ** i * epsilon.row(i // 2).astype(np.float64) for i in range(n)])
+
+
+@given(st.integers(1, 3000), st.integers(1, 20).map(lambda pairs: 2 * pairs))
+def test_the_weighted_sum_is_a_matrix_product(d, n):
+    epsilon = sample(TABLE, d, n, seed=1, generation=2)
+    F = weights(n)
+    np.testing.assert_allclose(epsilon.weighted_sum(F), F @ matrix(epsilon, n), atol=1e-12)
+
+
+def test_the_weighted_sum_does_not_depend_on_blocks():
+    d, F = 3000, weights(22)
+    epsilon = sample(TABLE, d, 22, seed=1, generation=2)
+    whole = epsilon.weighted_sum(F)
+    for start, stop in [(0, 1), (0, 1024), (5, 2500), (1023, 1025), (2999, 3000)]:
+        part = Epsilon(TABLE, epsilon.offsets + start, stop - start)
+        np.testing.assert_array_equal(part.weighted_sum(F), whole[start:stop])
+
+
+def test_equal_weights_of_a_mirrored_pair_cancel_exactly():
+    epsilon = sample(TABLE, 100, 20, seed=1, generation=2)
+    assert not epsilon.weighted_sum(np.repeat(weights(10), 2)).any()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_candidate_is_theta_plus_or_minus_sigma_epsilon_in_float32(sign):
+    epsilon = sample(TABLE, 1000, 2, seed=1, generation=2).row(0)
+    theta, out = TABLE[:1000], np.empty(1000, np.float32)
+    perturb(theta, sign * 0.02, epsilon, out)
+    np.testing.assert_array_equal(out, theta + np.float32(sign * 0.02) * epsilon)
+
+
+def test_epsilon_refers_to_the_table():
+    epsilon = sample(TABLE, 100, 20, seed=1, generation=2)
+    assert epsilon.row(3).shape == (100,)
+    assert np.shares_memory(epsilon.row(3), TABLE)
+
+
+@pytest.mark.parametrize("d", [1, 1000, TABLE.size - 1, TABLE.size])
+def test_every_place_of_the_table_can_be_drawn_and_none_beyond_it(d):
+    offsets = sample(TABLE, d, 20_000, seed=1, generation=2).offsets
+    assert offsets.shape == (10_000,)
+    assert offsets.min() >= 0
+    assert offsets.max() + d <= TABLE.size
+    if d >= TABLE.size - 1:
+        assert set(offsets) == set(range(TABLE.size - d + 1))
+
+
+def test_noise_is_a_function_of_seed_and_generation():
+    offsets = [
+        tuple(sample(TABLE, 10, 20, s, t).offsets) for s, t in [(1, 2), (1, 2), (1, 3), (2, 2)]
+    ]
+    assert offsets[0] == offsets[1]
+    assert len(set(offsets)) == 3
+
+
+def test_the_table_holds_standard_normal_numbers():
+    assert abs(TABLE.mean()) < 4 / np.sqrt(TABLE.size)
+    assert abs(TABLE.std() - 1) < 4 / np.sqrt(2 * TABLE.size)
+    assert len(np.unique(TABLE)) > 0.99 * TABLE.size
+
+
+def test_a_longer_table_begins_like_a_shorter_one():
+    long = np.empty(BLOCK + 1000, np.float32)
+    fill_table(long, 7)
+    np.testing.assert_array_equal(long[: TABLE.size], TABLE)
+    assert not np.array_equal(long[BLOCK:], long[:1000])
+
+
+@given(st.integers(1, 10**7))
+def test_the_table_is_a_power_of_two_that_has_room_for_many_different_slices(d):
+    size = table_size(d)
+    assert size.bit_count() == 1
+    assert 1 << 20 <= size <= 1 << 26
+    assert size >= min(128 * d, 1 << 26)

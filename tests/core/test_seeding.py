@@ -1,0 +1,66 @@
+import numpy as np
+
+from nses.core.seeding import Purpose, episode_seeds, generator
+
+
+def test_the_same_arguments_give_the_same_numbers():
+    first, second = (generator(3, 5, 7, Purpose.EPISODE).random(4) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+def test_each_of_the_four_arguments_matters():
+    arguments = [
+        (3, 5, 7, Purpose.EPISODE),
+        (4, 5, 7, Purpose.EPISODE),
+        (3, 6, 7, Purpose.EPISODE),
+        (3, 5, 8, Purpose.EPISODE),
+        (3, 7, 5, Purpose.EPISODE),
+        (3, 5, 7, Purpose.SELECTION),
+    ]
+    assert len({generator(*a).random() for a in arguments}) == len(arguments)
+
+
+def test_purposes_are_never_renumbered():
+    numbers = {purpose.name: int(purpose) for purpose in Purpose}
+    assert (
+        numbers.items()
+        >= {
+            "NOISE_TABLE": 1,
+            "POLICY_INIT": 2,
+            "SELECTION": 3,
+            "PERTURBATION": 4,
+            "EPISODE": 5,
+            "EVALUATION": 6,
+            "MOMENTS": 7,
+            "RETEST": 8,
+            "FRESH_BEHAVIOR": 9,
+            "ACTION_NOISE": 10,
+            "FRESH_EPISODES": 11,
+        }.items()
+    )
+
+
+def test_the_numbers_are_philox_seeded_by_purpose_generation_and_index():
+    sequence = np.random.SeedSequence(3, spawn_key=(5, 1, 2))
+    expected = np.random.Generator(np.random.Philox(sequence)).random(3)
+    np.testing.assert_array_equal(generator(3, 1, 2, Purpose.EPISODE).random(3), expected)
+
+
+def test_golden_random_numbers():
+    assert generator(0, 0, 0, Purpose.SELECTION).random() == 0.8486785459596162
+    assert episode_seeds(0, 0, 0, Purpose.EPISODE, 3).tolist() == [
+        1326501419,
+        120906949,
+        1023568242,
+    ]
+
+
+def test_an_episode_seed_does_not_depend_on_how_many_there_are():
+    many = episode_seeds(1, 2, 3, Purpose.EPISODE, 1000)
+    np.testing.assert_array_equal(episode_seeds(1, 2, 3, Purpose.EPISODE, 10), many[:10])
+
+
+def test_episode_seeds_have_31_bits():
+    seeds = episode_seeds(1, 2, 3, Purpose.EPISODE, 10_000)
+    assert seeds.min() >= 0
+    assert 1 << 30 < seeds.max() < 1 << 31

@@ -1,0 +1,117 @@
+"""Ask and tell."""
+
+import numpy as np
+import pytest
+
+import nses
+
+
+def hill(theta):
+    """A deceptive slope: a hill at 1 before a higher one at 4."""
+    x = float(np.mean(theta))
+    return np.exp(-((x - 1) ** 2)) + 3 * np.exp(-((x - 4) ** 2)), np.array([x])
+
+
+def play(strategy, generations, evaluate=hill):
+    for _ in range(generations):
+        results = [evaluate(theta) for theta in strategy.ask()]
+        strategy.tell([f for f, _ in results], [b for _, b in results])
+    return strategy
+
+
+def make(algorithm="nsra-es", **changes):
+    settings = {"n": 20, "sigma": 0.1, "lr": 0.05, "l2": 0.0, "k": 5, "t_w": 5, "seed": 1} | changes
+    return nses.Strategy(algorithm, np.zeros(8), **settings)
+
+
+def test_the_first_ask_holds_all_members_and_then_the_one_just_updated():
+    strategy = make(members=3)
+    assert strategy.ask().shape == (3 + 20, 8)
+    play(strategy, 1)
+    rows = strategy.ask()
+    assert rows.shape == (1 + 20, 8)
+    assert any(np.array_equal(rows[0], member.theta) for member in strategy.members)
+
+
+def test_candidates_are_mirrored_around_the_chosen_member():
+    strategy = make()
+    rows = strategy.ask()[5:]
+    center = strategy.members[strategy.chosen].theta
+    np.testing.assert_allclose(rows[0::2] - center, -(rows[1::2] - center), atol=1e-7)
+    assert (rows - center).std() == pytest.approx(0.1, rel=0.2)
+
+
+def test_asking_twice_gives_the_same_vectors():
+    strategy = make()
+    np.testing.assert_array_equal(strategy.ask(), strategy.ask())
+
+
+def test_novelty_finds_the_higher_hill_where_es_stays_on_the_first():
+    assert play(make("es"), 150).best.score == pytest.approx(1.0, abs=0.01)
+    assert play(make("nsra-es", n=40), 250).best.score > 2.9
+
+
+def test_one_behavior_is_archived_for_every_measured_member():
+    strategy = play(make(members=4), 6)
+    assert len(strategy.archive) == 4 + 5  # the sixth update is measured with the seventh ask
+    assert strategy.generation == 6
+
+
+def test_the_identities_of_the_algorithms_hold_bit_for_bit():
+    for algorithm, w in (("ns-es", 0.0), ("nsr-es", 0.5)):
+        a = play(make(algorithm), 20)
+        b = play(make("nsra-es", w=w, delta_w=0.0), 20)
+        for x, y in zip(a.members, b.members, strict=True):
+            np.testing.assert_array_equal(x.theta, y.theta)
+    a, b = play(make("es"), 20), play(make("nsra-es", w=1.0, delta_w=0.0, members=1), 20)
+    np.testing.assert_array_equal(a.members[0].theta, b.members[0].theta)
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_seed_does_not():
+    a, b, c = (play(make(seed=s), 10).best.theta for s in (3, 3, 4))
+    np.testing.assert_array_equal(a, b)
+    assert not np.array_equal(a, c)
+
+
+def test_e1_a_candidate_without_a_return_is_left_out_together_with_its_twin():
+    def broken(value):
+        strategy = make("es")
+        results = [hill(theta) for theta in strategy.ask()]
+        f, b = np.array([r[0] for r in results]), np.array([r[1] for r in results])
+        f[1] = np.nan
+        f[2] = value  # the twin: whatever it returns must not matter
+        strategy.tell(f, b)
+        return strategy.members[0].theta
+
+    np.testing.assert_array_equal(broken(-100.0), broken(100.0))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n": 7}, "try n=8"),
+        ({"n": 0}, "try n=2"),
+        ({"sigma": 0.0}, "sigma must be positive"),
+        ({"k": 0}, "k at least 1"),
+    ],
+)
+def test_e13_e9_wrong_numbers_are_refused_with_what_to_do(changes, message):
+    with pytest.raises(ValueError, match=message):
+        make(**changes)
+
+
+def test_wrong_calls_are_refused_with_what_was_expected():
+    with pytest.raises(ValueError, match="algorithm must be one of"):
+        nses.Strategy("cma-es", np.zeros(2), n=4)
+    with pytest.raises(ValueError, match="vector"):
+        nses.Strategy("es", np.zeros((2, 2, 2)), n=4)
+    with pytest.raises(ValueError, match="one per member"):
+        nses.Strategy("nsr-es", np.zeros((2, 3)), n=4, members=5)
+    strategy = make("es")
+    with pytest.raises(ValueError, match="needs the vectors of an ask"):
+        strategy.tell([0.0], [[0.0]])
+    strategy.ask()
+    with pytest.raises(ValueError, match="each of the 21 vectors"):
+        strategy.tell([0.0], [[0.0]])
+    with pytest.raises(ValueError, match="need finite results"):
+        strategy.tell(np.full(21, np.nan), np.zeros((21, 1)))

@@ -1,0 +1,154 @@
+"""What a failing episode means (E1 to E3), whichever backend plays it."""
+
+import logging
+
+import numpy as np
+import pytest
+from batches import TABLE, archive, perturbed, plan_of, unperturbed
+from environments import drift
+
+from nses.core.values import Evaluation
+from nses.execution.evaluator import (
+    DONE,
+    FAILED,
+    Judge,
+    Runner,
+    TaskBroken,
+    TooManyFailures,
+    evaluation,
+    result_fields,
+)
+
+TRACE = 'Traceback:\n  File "walk.py", line 3, in step\n    fall()\n'
+
+
+def returns(failed: int, n: int) -> np.ndarray:
+    f = np.arange(float(n))
+    f[:failed] = np.nan
+    return f
+
+
+def judged(f: np.ndarray, *, perturbed: bool = True, worked: bool = True) -> None:
+    judge = Judge()
+    judge.worked = worked
+    judge.check(f, perturbed)
+
+
+def test_e1_one_failure_in_twenty_is_borne():
+    judged(returns(5, 100))
+
+
+def test_e1_more_than_one_failure_in_twenty_is_too_many():
+    with pytest.raises(TooManyFailures, match=r"6 of 100 episodes failed \(at most 5% may\)"):
+        judged(returns(6, 100))
+
+
+def test_e1_unperturbed_episodes_may_fail_as_long_as_one_is_played():
+    judged(returns(4, 5), perturbed=False)
+    with pytest.raises(TooManyFailures):
+        judged(returns(5, 5), perturbed=False)
+
+
+@pytest.mark.parametrize("perturbed", [True, False])
+def test_e3_a_task_that_never_worked_is_broken(perturbed: bool):
+    with pytest.raises(TaskBroken, match="NaN or infinite"):
+        judged(returns(10, 10), perturbed=perturbed, worked=False)
+
+
+def test_e3_a_broken_task_says_why():
+    judge = Judge()
+    judge.note(TRACE + "ValueError: no floor")
+    with pytest.raises(TaskBroken, match="no floor"):
+        judge.check(returns(4, 4), perturbed=False)
+
+
+def test_e3_a_task_that_worked_once_is_not_broken():
+    judge = Judge()
+    judge.check(returns(0, 4), perturbed=True)
+    with pytest.raises(TooManyFailures):
+        judge.check(returns(4, 4), perturbed=True)
+
+
+def test_e3_the_same_cause_is_logged_once(caplog: pytest.LogCaptureFixture):
+    judge = Judge()
+    for message in ("fell at 0.31", "fell at 0.97"):
+        judge.note(TRACE + f"ValueError: {message}")
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert "fell at 0.31" in caplog.text
+    judge.note(TRACE + "KeyError: 'floor'")
+    judge.note(TRACE.replace("line 3", "line 4") + "ValueError: fell at 0.97")
+    assert len(caplog.records) == 3
+
+
+def run_all(n: int, indices: list[range]) -> Evaluation:
+    plan = plan_of(drift())
+    candidates = perturbed(plan, n)
+    results = {name: np.full(shape, 7, dtype) for name, dtype, shape in result_fields(n, 3, 2)}
+    runner, started = Runner(plan), []
+    for unit in indices:
+        assert runner.run(candidates, archive(9), unit, results, started.append) == []
+    assert started == [i for unit in indices for i in unit]
+    assert (results["status"] == DONE).all()
+    return evaluation(candidates, results, 3, 0, Judge())
+
+
+def test_the_order_and_the_size_of_units_do_not_matter():
+    whole = run_all(12, [range(12)])
+    parts = run_all(12, [range(8, 12), range(0, 1), range(1, 8)])
+    assert whole.f.tobytes() == parts.f.tobytes()
+    assert whole.N.tobytes() == parts.N.tobytes()
+    assert whole.moments.sum.tobytes() == parts.moments.sum.tobytes()
+    assert whole.moments.count == 4 * 5  # every third of twelve, five steps each
+
+
+def test_moments_are_those_of_the_contributing_episodes_that_were_played():
+    plan = plan_of(drift())
+    candidates = perturbed(plan, 40)
+    results = {name: np.zeros(shape, dtype) for name, dtype, shape in result_fields(40, 3, 2)}
+    Runner(plan).run(candidates, archive(9), range(40), results, lambda i: None)
+    results["f"][3] = np.nan
+    merged = evaluation(candidates, results, 3, 0, Judge()).moments
+    played = [i for i in range(0, 40, 3) if i != 3]
+    assert merged.count == 5 * len(played)
+    np.testing.assert_allclose(merged.sum, results["observed"][played, 1:4].sum(axis=0))
+
+
+def test_mirrored_candidates_are_theta_plus_and_minus_the_same_noise():
+    plan = plan_of(drift(), action_noise=0.0)
+    candidates = perturbed(plan, 4)
+    runner, seen = Runner(plan), []
+    play = runner.player.play
+
+    def watch(theta, *arguments, **keywords):  # type: ignore[no-untyped-def]
+        seen.append(theta.copy())
+        return play(theta, *arguments, **keywords)
+
+    runner.player.play = watch  # type: ignore[method-assign]
+    results = {name: np.zeros(shape, dtype) for name, dtype, shape in result_fields(4, 3, 2)}
+    runner.run(candidates, archive(2), range(4), results, lambda i: None)
+    assert candidates.epsilon is not None
+    for pair in (0, 1):
+        offset = candidates.epsilon.offsets[pair]
+        epsilon = TABLE[offset : offset + plan.policy.size]
+        step = np.float32(candidates.sigma) * epsilon
+        np.testing.assert_array_equal(seen[2 * pair], candidates.theta + step)
+        np.testing.assert_array_equal(seen[2 * pair + 1], candidates.theta - step)
+
+
+def test_a_behavior_of_another_length_fails_its_episode_only():
+    plan = plan_of(drift())
+    runner = Runner(plan)
+    play = runner.player.play
+
+    def lengthen(theta, moments, seed, **keywords):  # type: ignore[no-untyped-def]
+        episode = play(theta, moments, seed, **keywords)
+        if seed == 1:
+            object.__setattr__(episode, "behavior", np.zeros(3))
+        return episode
+
+    runner.player.play = lengthen  # type: ignore[method-assign]
+    results = {name: np.zeros(shape, dtype) for name, dtype, shape in result_fields(5, 3, 2)}
+    (error,) = runner.run(unperturbed(plan), archive(2), range(5), results, lambda i: None)
+    assert "could not broadcast" in error
+    assert (results["status"] == [DONE, FAILED, DONE, DONE, DONE]).all()
+    assert np.isnan(results["f"]).tolist() == [False, True, False, False, False]

@@ -1,0 +1,402 @@
+"""Workers that die, hang or run out of memory: the result is the same, or the end is clear."""
+
+import logging
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from batches import archive, assert_same, perturbed, plan_of, processes, serially, unperturbed
+from environments import (
+    be_killed,
+    complain,
+    complain_unsendably,
+    dawdle,
+    drift,
+    exhaust_memory,
+    faulty,
+    fork_and_be_killed,
+    hang,
+    hang_with_gil,
+    late_start,
+    leave,
+    refuse,
+    segfault,
+    sleep_long,
+)
+from test_processes import run_script
+
+from nses.core.values import Evaluation
+from nses.execution import processes as module
+from nses.execution.evaluator import TaskBroken, TooManyFailures
+from nses.execution.processes import Processes
+
+A = archive(20)
+HEALTHY = plan_of(drift())
+SLOW = plan_of(faulty(dawdle, range(1000)))  # the episodes of HEALTHY, 50 ms each
+
+
+def expected(n: int = 32) -> Evaluation:
+    return serially(HEALTHY, perturbed(HEALTHY, n), A)
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+
+
+def kill_playing(evaluate: Processes, victims: int) -> list[float]:
+    """Kills so many workers, once, while they play; when it did so is found in the list."""
+    times: list[float] = []
+
+    def kill() -> bool:
+        playing = [w for w in evaluate.workers if evaluate.shared["current"][w.slot] >= 0]
+        if not times and len(playing) >= victims:
+            times.append(time.time())
+            for worker in playing[:victims]:
+                os.kill(worker.process.pid, signal.SIGKILL)
+        return False
+
+    evaluate.should_stop = kill
+    return times
+
+
+@pytest.mark.parametrize("victims", [1, 3])
+def test_p1_workers_killed_in_mid_generation_change_nothing_but_the_restart_count(
+    victims: int, caplog: pytest.LogCaptureFixture
+):
+    with processes(SLOW, workers=3) as evaluate:
+        pids = {worker.process.pid for worker in evaluate.workers}
+        times = kill_playing(evaluate, victims)
+        e = evaluate(perturbed(SLOW), A)
+        assert len(pids - {worker.process.pid for worker in evaluate.workers}) == victims
+        assert len(evaluate.workers) == 3
+        again = evaluate(perturbed(SLOW), A)
+    assert_same(e, expected())
+    assert e.restarts == victims
+    assert len(caplog.records) == victims
+    assert all(record.created - times[0] < 1.0 for record in caplog.records)
+    assert all("SIGKILL" in text and "playing candidate" in text for text in warnings(caplog))
+    assert_same(again, expected())
+    assert again.restarts == 0
+
+
+def test_p1_workers_killed_between_generations_are_replaced():
+    """Even more of them at once than attempts are allowed."""
+    workers = module.ATTEMPTS + 1
+    with processes(HEALTHY, workers) as evaluate:
+        assert_same(evaluate(perturbed(HEALTHY), A), expected())
+        for worker in evaluate.workers:
+            os.kill(worker.process.pid, signal.SIGKILL)
+        e = evaluate(perturbed(HEALTHY), A)
+    assert_same(e, expected())
+    assert e.restarts == workers
+
+
+def test_p1_workers_killed_while_they_start_are_replaced():
+    with processes(HEALTHY) as evaluate:
+        for worker in evaluate.workers:
+            os.kill(worker.process.pid, signal.SIGKILL)
+        assert_same(evaluate(perturbed(HEALTHY), A), expected())
+
+
+def test_p1_a_dead_worker_is_noticed_though_its_child_keeps_the_connection_open(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    plan = plan_of(faulty(fork_and_be_killed, {4}, tmp_path))
+    before = time.monotonic()
+    with processes(plan, workers=1) as evaluate:
+        e = evaluate(perturbed(plan), A)
+    assert_same(e, expected())
+    assert e.restarts == 1
+    (record,) = caplog.records
+    assert record.created - (tmp_path / "4").stat().st_mtime < 1.0
+    assert time.monotonic() - before < 10.0
+
+
+@pytest.mark.parametrize("fault", [segfault, leave])
+def test_p2_a_candidate_that_kills_every_worker_fails_alone(
+    fault: Callable[..., None], caplog: pytest.LogCaptureFixture
+):
+    plan = plan_of(faulty(fault, {7}))
+    with processes(plan) as evaluate:
+        e = evaluate(perturbed(plan), A)
+    assert np.isnan(e.f).nonzero()[0].tolist() == [7]
+    assert (e.N[7], e.lengths[7]) == (0.0, 0)
+    assert_same(e, expected(), but=(7,))
+    assert e.restarts == module.ATTEMPTS
+    reason = "SIGSEGV" if fault is segfault else "exit code 7"
+    assert f"candidate 7 killed 3 workers ({reason})" in warnings(caplog)[-1]
+
+
+def test_p2_unperturbed_episodes_fail_alone_too():
+    plan = plan_of(faulty(segfault, {1}))
+    with processes(plan) as evaluate:
+        e = evaluate(unperturbed(plan), A)
+    assert e.b is not None
+    assert np.isnan(e.b).all(axis=1).tolist() == [False, True, False, False, False]
+    assert_same(e, serially(HEALTHY, unperturbed(HEALTHY), A), but=(1,))
+
+
+@pytest.mark.slow
+def test_p2_too_many_candidates_that_kill_their_worker_end_it_early():
+    plan = plan_of(faulty(segfault, range(32)))
+    restarts = 0
+    with processes(plan) as evaluate:
+        start = evaluate._start
+
+        def count(slot: int) -> module.Worker:
+            nonlocal restarts
+            restarts += 1
+            return start(slot)
+
+        evaluate._start = count  # type: ignore[method-assign]
+        with pytest.raises(TooManyFailures, match=r"2 of 32 episodes failed.*SIGSEGV"):
+            evaluate(perturbed(plan), A)
+    assert restarts < 12  # not three for every candidate
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", [hang, hang_with_gil])
+def test_p6_a_candidate_that_always_hangs_ends_it(
+    fault: Callable[..., None], caplog: pytest.LogCaptureFixture
+):
+    plan = plan_of(faulty(fault, {5}))
+    with processes(plan, deadline=0.5) as evaluate:
+        with pytest.raises(TooManyFailures, match=r"hung.* while playing candidate 5 \(3 times\)"):
+            evaluate(perturbed(plan), A)
+        pids = [worker.process.pid for worker in evaluate.workers]
+    assert len([text for text in warnings(caplog) if "hung" in text]) == module.ATTEMPTS
+    assert not any(map(psutil.pid_exists, pids))
+
+
+def test_p6_a_candidate_that_hangs_once_plays_the_same_episode_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    plan = plan_of(faulty(hang, {5}, tmp_path))
+    with processes(plan, deadline=1.0) as evaluate:
+        e = evaluate(perturbed(plan), A)
+    assert_same(e, expected())
+    assert e.restarts == 1
+    assert re.fullmatch(r"worker \d+ hung for 1 s while playing candidate 5\.", warnings(caplog)[0])
+
+
+def test_p6_a_short_deadline_does_not_count_while_workers_start():
+    plan = plan_of(drift())
+    with processes(plan, deadline=0.2) as evaluate:
+        e = evaluate(perturbed(plan), A)
+    assert_same(e, expected())
+    assert e.restarts == 0
+
+
+def test_p6_a_worker_that_always_hangs_at_the_start_ends_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "START", 0.5)
+    plan = plan_of(late_start(sleep_long))
+    with (
+        processes(plan, workers=1, deadline=0.5) as evaluate,
+        pytest.raises(TooManyFailures, match="hung for 1 s while starting"),
+    ):
+        evaluate(perturbed(plan), A)
+
+
+@pytest.mark.slow
+def test_p6_a_worker_that_hangs_once_at_the_start_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(module, "START", 6.0)
+    plan = plan_of(late_start(sleep_long, tmp_path))
+    with processes(plan, workers=1, deadline=1.0) as evaluate:
+        e = evaluate(perturbed(plan), A)
+    assert_same(e, expected())
+    assert e.restarts == 1
+
+
+@pytest.mark.slow
+def test_p6_a_worker_that_is_stopped_while_it_is_told_something_long_is_replaced():
+    large = archive(50_000)  # more than a connection holds
+    with processes(HEALTHY) as evaluate:
+        evaluate(perturbed(HEALTHY), A)
+        os.kill(evaluate.workers[0].process.pid, signal.SIGSTOP)
+        e = evaluate(perturbed(HEALTHY), large)
+    assert_same(e, serially(HEALTHY, perturbed(HEALTHY), large))
+    assert e.restarts == 1
+
+
+def test_p6_time_in_which_the_coordinator_is_stopped_does_not_count(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Ctrl-Z stops everybody; workers are not to blame for the time until `fg`."""
+    clock = time.monotonic
+    stopped = 0.0
+
+    def stop() -> bool:
+        nonlocal stopped
+        if any(evaluate.shared["current"] >= 0):
+            stopped += 1000.0
+        return False
+
+    monkeypatch.setattr(module.time, "monotonic", lambda: clock() + stopped)
+    with processes(SLOW, deadline=30.0, should_stop=stop) as evaluate:
+        e = evaluate(perturbed(SLOW), A)
+    assert stopped > 0
+    assert_same(e, expected())
+    assert e.restarts == 0
+
+
+def test_p13_a_worker_out_of_memory_is_replaced_and_the_log_says_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    plan = plan_of(faulty(exhaust_memory, {5}, tmp_path))
+    with processes(plan) as evaluate:
+        e = evaluate(perturbed(plan), A)
+    assert_same(e, expected())
+    assert e.restarts == 1
+    (text,) = warnings(caplog)
+    assert "died (out of memory) while playing candidate 5" in text
+
+
+def test_p13_a_candidate_that_always_needs_too_much_memory_fails_alone(
+    caplog: pytest.LogCaptureFixture,
+):
+    plan = plan_of(faulty(exhaust_memory, {5}))
+    with processes(plan) as evaluate:
+        e = evaluate(perturbed(plan), A)
+    assert np.isnan(e.f).nonzero()[0].tolist() == [5]
+    assert_same(e, expected(), but=(5,))
+    assert "candidate 5 killed 3 workers (out of memory)" in warnings(caplog)[-1]
+
+
+def test_p13_a_worker_killed_as_the_kernel_does_it_is_replaced_and_the_log_says_why(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    plan = plan_of(faulty(be_killed, {5}, tmp_path))
+    with processes(plan) as evaluate:
+        e = evaluate(perturbed(plan), A)
+    assert_same(e, expected())
+    (text,) = warnings(caplog)
+    assert "SIGKILL, often the kernel out of memory" in text
+
+
+def test_p14_an_exception_that_cannot_be_sent_arrives_as_text(caplog: pytest.LogCaptureFixture):
+    plan = plan_of(faulty(complain_unsendably, {5}))
+    with processes(plan) as evaluate:
+        e = evaluate(perturbed(plan), A)
+    assert np.isnan(e.f).nonzero()[0].tolist() == [5]
+    assert_same(e, expected(), but=(5,))
+    (text,) = warnings(caplog)
+    assert "Traceback" in text
+    assert "in complain_unsendably" in text
+    assert "Unsendable: the answer is 42" in text
+
+
+def test_e3_an_environment_that_raises_once_plays_the_same_episode_again(tmp_path: Path):
+    plan = plan_of(faulty(complain, range(32), tmp_path))
+    with processes(plan) as evaluate:
+        e = evaluate(perturbed(plan), A)
+    assert_same(e, expected())
+    assert e.restarts == 0
+
+
+def test_e3_when_everything_fails_at_first_the_task_is_broken():
+    plan = plan_of(faulty(complain, range(32)))
+    with processes(plan) as evaluate, pytest.raises(TaskBroken, match="the simulator is upset"):
+        evaluate(unperturbed(plan), A)
+
+
+def test_e3_a_task_that_worked_may_fail_to_be_set_up_for_a_while(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    (tmp_path / "start").touch()
+    plan = plan_of(late_start(refuse, tmp_path))
+    with processes(plan, workers=1) as evaluate:
+        evaluate(perturbed(plan), A)
+        (tmp_path / "start").unlink()  # the next worker is refused, and those after it are not
+        os.kill(evaluate.workers[0].process.pid, signal.SIGKILL)
+        e = evaluate(perturbed(plan), A)
+    assert_same(e, expected())
+    assert e.restarts == 2
+    assert "Unsendable: no licence for worker 7" in caplog.text
+
+
+# The coordinator dies.
+
+SCRIPT = """
+import threading
+from batches import *
+from environments import *
+
+plan = plan_of(faulty({fault}, range(1000)))
+
+def all_play(evaluate):
+    return (evaluate.shared["current"] >= 0).all()
+
+def work():
+    with processes(plan, deadline=600.0) as evaluate:
+        print(*(worker.process.pid for worker in evaluate.workers), flush=True)
+        evaluate.should_stop = lambda: all_play(evaluate) and print("busy", flush=True)
+        evaluate(perturbed(plan), archive(3))
+
+{how}
+"""
+IN_MAIN_THREAD = "work()"
+IN_ANOTHER_THREAD = "thread = threading.Thread(target=work); thread.start(); thread.join()"
+
+
+def gone(pids: list[int], seconds: float) -> bool:
+    """Whether all of these end in time; where nobody collects orphans, they stay as zombies."""
+    alive = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
+    end = time.monotonic() + seconds
+    while alive and time.monotonic() < end:
+        time.sleep(0.02)
+        alive = [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    return not alive
+
+
+def shared_memory() -> set[str]:
+    return {
+        name for name in os.listdir("/dev/shm") if name.startswith(("nses", "psm", "pym", "sem"))
+    }
+
+
+def busy_coordinator(
+    tmp_path: Path, fault: str, how: str
+) -> tuple[subprocess.Popen[str], list[int]]:
+    text = SCRIPT.format(fault=fault, how=how)
+    coordinator = run_script(tmp_path, text, start_new_session=True)
+    assert coordinator.stdout is not None
+    pids = [int(pid) for pid in coordinator.stdout.readline().split()]
+    assert len(pids) == 2
+    assert coordinator.stdout.readline() == "busy\n"
+    return coordinator, pids
+
+
+@pytest.mark.parametrize(
+    ("fault", "how"),
+    [("hang_with_gil", IN_MAIN_THREAD), ("hang", IN_ANOTHER_THREAD), ("dawdle", IN_MAIN_THREAD)],
+)
+def test_p3_when_the_coordinator_is_killed_its_workers_end_whatever_they_do(
+    tmp_path: Path, fault: str, how: str
+):
+    before = shared_memory()
+    coordinator, pids = busy_coordinator(tmp_path, fault, how)
+    coordinator.kill()
+    try:
+        assert gone(pids, 2.0)
+    finally:
+        _, errors = coordinator.communicate()
+    assert errors == ""
+    assert shared_memory() <= before
+
+
+def test_p5_when_the_process_group_is_killed_nothing_is_left(tmp_path: Path):
+    before = shared_memory()
+    coordinator, pids = busy_coordinator(tmp_path, "hang", IN_MAIN_THREAD)
+    os.killpg(coordinator.pid, signal.SIGKILL)
+    assert gone(pids, 2.0)
+    coordinator.communicate()
+    assert shared_memory() <= before

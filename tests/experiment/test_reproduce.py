@@ -1,0 +1,280 @@
+import csv
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+from rich.console import Console
+
+from nses.core.algorithms import ALGORITHMS
+from nses.experiment import fleet
+from nses.experiment.fleet import Job, Reached, reached
+from nses.experiment.recipes import recipe
+from nses.experiment.reproduce import View, command, finished, reproduce, table_of
+from nses.experiment.run import load
+from nses.experiment.statistics import Outcome, compare
+from nses.rollouts.tasks.catalog import make_task
+
+SMOKE = recipe("point-trap", "smoke", "es")
+
+
+def start(directory, runs=1):
+    """`nses reproduce` in a session of its own."""
+    arguments = ["reproduce", "point-trap", "--recipe", "smoke", "--runs", str(runs)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "nses.cli", *arguments, "--directory", str(directory)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def outcome(process):
+    """Exit code, stdout and stderr of a process that ends by itself."""
+    out, err = process.communicate(timeout=240)
+    return process.returncode, out, err
+
+
+def wait_until(condition, seconds=120):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def wait_for_training(directory, process):
+    """Until a run has trained a generation; gives the processes of the runs."""
+    wait_until(lambda: any(reached(p.parent).generation for p in directory.rglob("metrics.jsonl")))
+    return psutil.Process(process.pid).children()
+
+
+def spoken():
+    """A console that keeps what it is told."""
+    return Console(file=io.StringIO(), width=100)
+
+
+def table(directory):
+    return (directory / "point-trap" / "table.json").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A finished experiment: its directory and what was printed."""
+    directory = tmp_path_factory.mktemp("reproduced")
+    code, out, err = outcome(start(directory))
+    assert (code, err) == (0, "")
+    return directory, out
+
+
+@pytest.mark.slow
+def test_an_experiment_ends_in_a_table_a_picture_and_files(done):
+    directory, out = done
+    home = directory / "point-trap"
+    assert all(out.count(f"\n {algorithm} ") == 1 for algorithm in ALGORITHMS)
+    assert "out of the trap" in out
+    assert str(home / "overhead.png") in out
+    assert "nses evaluate" in out
+    assert (home / "overhead.png").read_bytes().startswith(b"\x89PNG")
+    assert (home / "overhead.pdf").exists()
+    document = json.loads(table(directory))
+    rows = list(csv.DictReader(io.StringIO((home / "table.csv").read_text())))
+    assert [row["algorithm"] for row in rows] == list(ALGORITHMS)
+    assert [float(row["median"]) for row in rows] == [row["median"] for row in document["rows"]]
+    for entry in document["runs"]:
+        run = load(home / entry["algorithm"] / f"seed-{entry['seed']}")
+        assert run.finished
+        assert entry["best"] == run.best.score
+        assert entry["retest"] == pytest.approx(sum(run.retest) / len(run.retest))
+
+
+@pytest.mark.slow
+def test_a_second_call_trains_nothing_and_gives_the_same_table(done, monkeypatch):
+    directory, before = done[0], table(done[0])
+
+    def refuse(job):
+        raise AssertionError(f"{job.name} was trained again")
+
+    monkeypatch.setattr(fleet, "Child", refuse)
+    console = spoken()
+    reproduce(
+        "point-trap", recipe="smoke", seeds=range(1), workers=None, directory=directory,
+        console=console,
+    )  # fmt: skip
+    assert "4 of them done before" in console.file.getvalue()
+    assert table(directory) == before
+
+
+@pytest.mark.slow
+def test_killed_in_the_middle_and_started_again_it_gives_the_same_table(done, tmp_path):
+    process = start(tmp_path)
+    wait_for_training(tmp_path, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert not (tmp_path / "point-trap" / "table.json").exists()
+    code, _, err = outcome(start(tmp_path))
+    assert (code, err) == (0, "")
+    assert table(tmp_path) == table(done[0])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
+)
+def test_no_run_outlives_the_experiment_however_that_is_ended(signum, code, tmp_path):
+    if signum == signal.SIGKILL and sys.platform != "linux":
+        pytest.skip("only Linux ends a process whose parent was killed")
+    process = start(tmp_path)
+    children = wait_for_training(tmp_path, process)
+    assert children
+    os.kill(process.pid, signum)
+    ended, out, err = outcome(process)
+    assert ended == code
+    if code > 0:
+        assert "to continue    nses reproduce point-trap --recipe smoke --runs 1" in out
+        assert f"stopped by {signum.name}" in err
+        assert not any(child.is_running() for child in children)
+    wait_until(lambda: not any(child.is_running() for child in children), 30)
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_is_reported_and_the_others_go_on(done, tmp_path):
+    home = tmp_path / "point-trap"
+    damaged = home / "ns-es" / "seed-0"
+    damaged.mkdir(parents=True)
+    (damaged / "config.json").write_text("{")
+    code, out, err = outcome(start(tmp_path))
+    assert code == 2
+    assert "ns-es/seed-0 failed: exit code 3" in out
+    assert "config.json is damaged" in out
+    assert "1 of 4 runs failed: ns-es/seed-0 (exit code 3)" in err
+    assert "to continue: nses reproduce point-trap --recipe smoke --runs 1" in err
+    assert all(load(home / a / "seed-0").finished for a in ALGORITHMS if a != "ns-es")
+
+    shutil.rmtree(damaged)
+    code, out, _ = outcome(start(tmp_path))
+    assert code == 0
+    assert "3 of them done before" in out
+    assert table(tmp_path) == table(done[0])
+
+
+@pytest.mark.slow
+def test_a_directory_with_other_settings_is_refused_before_anything_is_trained(done):
+    with pytest.raises(ValueError, match=r"other settings:\n(.*\n)*  n: 100 here, 16 there"):
+        reproduce(
+            "point-trap", recipe="laptop", seeds=range(1), workers=1, directory=done[0],
+            console=spoken(),
+        )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_run_that_was_trained_further_is_refused_since_that_would_be_unfair(done):
+    job = Job(SMOKE, done[0] / "point-trap" / "es" / "seed-0")
+    assert finished(job)
+    with pytest.raises(ValueError, match="generations: 4 here, 5 there"):
+        finished(replace(job, config=replace(SMOKE, generations=4)))
+    assert not finished(replace(job, config=replace(SMOKE, generations=6)))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"seeds": range(0)}, "runs must be at least 1"),
+        ({"workers": 0}, "workers must be at least 1"),
+        ({"experiment": "point-trop"}, "Did you mean point-trap"),
+        ({"recipe": "cake"}, "recipe must be one of"),
+    ],
+)
+def test_wrong_arguments_are_explained_and_nothing_is_written(wrong, message, tmp_path):
+    right = {"experiment": "point-trap", "recipe": "smoke", "seeds": range(1), "workers": None}
+    with pytest.raises(ValueError, match=message):
+        reproduce(**{**right, **wrong}, directory=tmp_path / "new", console=spoken())  # type: ignore[arg-type]
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ([], Reached()),
+        (['{"generation": 1, "best": 2.5}', '{"generation": 2, "best": 3.5}'], Reached(2, 3.5)),
+        (['{"generation": 1, "best": null}'], Reached(1, None)),
+        (['{"generation": 7, "best": 2.5}', '{"gap": [8, 9]}', '{"gener'], Reached(7, 2.5)),
+        (['{"generation": 7, "best": 2.5, "selection": [' + "0.1, " * 20_000], Reached()),
+    ],
+)
+def test_how_far_a_run_is_stands_in_its_last_whole_line(lines, expected, tmp_path):
+    assert reached(tmp_path) == Reached()
+    (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
+    assert reached(tmp_path) == expected
+
+
+def some_progress():
+    jobs = [
+        Job(recipe("point-trap", "smoke", algorithm), Path("nowhere") / algorithm)
+        for algorithm in ("es", "ns-es")
+    ]
+    return dict(zip(jobs, (Reached(5, 3.25, True), Reached(2, -1.5)), strict=True))
+
+
+def test_a_terminal_shows_a_row_per_algorithm_and_one_for_all():
+    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=80)
+    view = View(some_progress(), console)
+    with view.live:
+        view.update(some_progress())
+    text = console.file.getvalue()
+    for algorithm, runs, generations, best in (
+        ("es", "1/1", "5/5", "3.25"), ("ns-es", "0/1", "2/5", "-1.5"),
+        ("all", "1/2", "7/10", "starting"),
+    ):  # fmt: skip
+        line = next(line for line in text.splitlines() if line.split()[:1] == [algorithm])
+        assert line.split()[1:2] + line.split()[3:] == [runs, generations, best]
+
+
+def test_elsewhere_there_is_a_line_now_and_then_and_nothing_in_between():
+    console = spoken()
+    start = {job: Reached() for job in some_progress()}
+    view = View(start, console)
+    view.update(some_progress())
+    assert console.file.getvalue() == ""
+    view.shown -= 11
+    view.began -= 14
+    view.update(some_progress())
+    view.update(some_progress())
+    assert console.file.getvalue() == (
+        "1/2 runs, 7/10 generations, 0:06 left; best es 3.25, ns-es -1.5\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "goal", "header"),
+    [("point-trap", 5.7, "out of the trap"), ("CartPole-v1", 475.0, "solved")],
+)
+def test_the_table_counts_the_runs_that_reached_the_goal(task, goal, header):
+    shown = make_task(task)
+    assert shown.goal == pytest.approx(goal)
+    outcomes = {"es": [Outcome(1, 1)], "nsr-es": [Outcome(500, 480)]}
+    columns = table_of(compare(outcomes, shown.goal), shown).columns
+    (reached_goal,) = (column for column in columns if column.header == header)
+    assert list(reached_goal.cells) == ["0/1", "1/1"]
+
+
+def test_a_task_without_a_goal_has_no_such_column():
+    task = replace(make_task("point-trap"), goal=None)
+    columns = table_of(compare({"es": [Outcome(1, 1)]}, None), task).columns
+    assert [column.header for column in columns] == [
+        "algorithm", "runs", "median", "min", "max", "re-test", "p vs es",
+    ]  # fmt: skip
+
+
+def test_the_command_to_continue_can_be_pasted_into_a_shell():
+    assert command("ALE/Pong-v5", "paper", range(3, 5), Path("my runs")) == (
+        "nses reproduce ALE/Pong-v5 --recipe paper --runs 2 --seed 3 --directory 'my runs'"
+    )

@@ -1,0 +1,277 @@
+"""Training into a run directory, and what is refused or survived there."""
+
+import errno
+import json
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from troubled import Calm
+
+import nses
+from nses.core.algorithms import NotFinite
+from nses.core.values import State
+from nses.execution.evaluator import TaskBroken, TooManyFailures
+from nses.experiment import checkpoint
+from nses.experiment.storage import CheckpointRefused, StorageFailed
+
+SMALL = {"recipe": "smoke", "backend": "serial", "tensorboard": False}
+
+
+def train(directory, task="point-trap", **settings):
+    return nses.train(task, run_dir=directory, **({"seed": 1, **SMALL} | settings))
+
+
+def test_a_run_leaves_everything_that_was_promised(tmp_path):
+    run = train(tmp_path / "run", tensorboard=True)
+    for name in ("config.json", "metrics.jsonl", "archive.safetensors", "best.safetensors"):
+        assert (run.path / name).is_file(), name
+    assert (run.path / "checkpoints" / "latest.json").is_file()
+    assert any((run.path / "tensorboard").iterdir())
+    assert run.finished
+    assert [r["generation"] for r in run.metrics] == [1, 2, 3, 4, 5]
+    assert len(run.state.archive) == 2 + 5
+    assert len(run.retest) == 5
+    assert run.best.score == max(r["score"] for r in run.metrics) or run.best.generation == 0
+
+
+def test_a_longer_run_is_the_same_as_a_shorter_one_that_was_extended(tmp_path):
+    whole = train(tmp_path / "whole", generations=8)
+    train(tmp_path / "parts", generations=3)
+    extended = nses.resume(tmp_path / "parts", generations=8)
+    assert extended.digest == whole.digest
+    assert extended.retest == whole.retest
+
+
+def test_training_again_into_the_same_directory_continues_what_is_there(tmp_path):
+    first = train(tmp_path / "run")
+    stamp = (first.path / "checkpoints" / "000005" / "manifest.json").stat().st_mtime_ns
+    again = train(tmp_path / "run")
+    assert again.digest == first.digest
+    assert (again.path / "checkpoints" / "000005" / "manifest.json").stat().st_mtime_ns == stamp
+
+
+def test_s8_other_settings_are_refused_field_by_field(tmp_path):
+    train(tmp_path / "run")
+    with pytest.raises(CheckpointRefused) as error:
+        train(tmp_path / "run", sigma=0.5, members=3)
+    assert "sigma: 0.5 here, 0.02 there" in str(error.value)
+    assert "members: 3 here, 2 there" in str(error.value)
+
+
+def test_s8_a_checkpoint_of_another_run_is_refused(tmp_path):
+    train(tmp_path / "a")
+    train(tmp_path / "b", hidden=(8,))
+    shutil.rmtree(tmp_path / "a" / "checkpoints")
+    shutil.copytree(tmp_path / "b" / "checkpoints", tmp_path / "a" / "checkpoints")
+    with pytest.raises(CheckpointRefused, match="hidden"):
+        nses.resume(tmp_path / "a", generations=9)
+
+
+def test_s8_workers_backend_and_logging_may_differ(tmp_path):
+    whole = train(tmp_path / "whole")
+    train(tmp_path / "run", generations=2)
+    resumed = nses.resume(
+        tmp_path / "run", generations=5, backend="processes", workers=2, tensorboard=True
+    )
+    assert resumed.digest == whole.digest
+
+
+def test_s3_a_run_directory_that_cannot_be_written_is_noticed_before_the_first_episode(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    for impossible in (tmp_path / "file" / "run", Path("/proc/nses/run")):
+        with pytest.raises(StorageFailed, match="cannot write to the run directory"):
+            train(
+                impossible,
+                task=nses.Task("never", _never, nses.make_task("CartPole-v1").behavior, 5),
+            )
+
+
+def _never() -> gym.Env:
+    raise AssertionError("an environment was made")
+
+
+def test_s3_a_run_directory_that_vanishes_is_given_up_after_three_tries(tmp_path, caplog):
+    def vanish(state: State, record: dict) -> None:
+        if state.generation == 2:
+            shutil.rmtree(tmp_path / "run")
+
+    with pytest.raises(StorageFailed, match="in 3 tries"):
+        train(tmp_path / "run", generations=20, checkpoint_seconds=0.0, listener=vanish)
+    assert caplog.text.count("could not be written") == 2
+
+
+@pytest.mark.parametrize("failures", [1, 2, 3])
+def test_s1_a_failed_checkpoint_is_retried_and_three_in_a_row_end_the_run(
+    tmp_path, monkeypatch, failures
+):
+    original, calls = checkpoint.save, []
+
+    def full(directory, state, *arguments, **keywords):
+        calls.append(state.generation)
+        if state.generation in range(3, 3 + failures):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return original(directory, state, *arguments, **keywords)
+
+    monkeypatch.setattr(checkpoint, "save", full)
+    whole = {"generations": 8, "checkpoint_seconds": 1e6, "keep_every": 3}
+    if failures == 3:
+        with pytest.raises(StorageFailed, match=r"generation 5 .* 3 tries.*No space left"):
+            train(tmp_path / "run", **whole)
+        assert nses.load(tmp_path / "run").state.generation == 0  # the old one is intact
+    else:
+        run = train(tmp_path / "run", **whole)
+        assert run.state.generation == 8
+        assert calls[:3] == [0, 3, 4]  # tried again at the next generation
+    monkeypatch.undo()
+    resumed = train(tmp_path / "run", **whole)
+    assert resumed.digest == train(tmp_path / "other", **whole).digest
+
+
+def test_s4_resuming_from_an_older_checkpoint_gives_the_same_digest_and_says_so(tmp_path, caplog):
+    whole = train(tmp_path / "whole", generations=6, keep_every=2)
+    run = train(tmp_path / "run", generations=6, keep_every=2)
+    newest = run.path / "checkpoints" / "000006" / "state.safetensors"
+    newest.write_bytes(newest.read_bytes()[:-10])
+    resumed = nses.resume(run.path)
+    assert "000006" in caplog.text
+    assert resumed.digest == whole.digest
+
+
+def test_other_versions_are_said_on_resume(tmp_path, caplog):
+    run = train(tmp_path / "run", generations=2)
+    document = json.loads((run.path / "config.json").read_text())
+    document["versions"]["numpy"] = "1.0.0"
+    (run.path / "config.json").write_text(json.dumps(document))
+    nses.resume(run.path, generations=3)
+    assert "begun with numpy 1.0.0" in caplog.text
+
+
+def test_e3_an_environment_that_always_raises_ends_at_once_with_its_traceback(tmp_path):
+    with pytest.raises(ValueError, match="the motor is on fire"):
+        train(tmp_path / "run", task="troubled:Raising", max_steps=10)
+
+
+def test_e1_returns_that_are_never_finite_are_a_broken_task(tmp_path):
+    with pytest.raises(TaskBroken, match="NaN or infinite"):
+        train(tmp_path / "run", task="troubled:Unpaid", max_steps=10)
+
+
+def test_e1_too_many_failures_end_the_run_with_a_valid_checkpoint(tmp_path):
+    with pytest.raises(TooManyFailures, match="of 40 episodes failed"):
+        train(tmp_path / "run", task="troubled:SometimesUnpaid", max_steps=10, n=40, generations=50)
+    assert isinstance(nses.load(tmp_path / "run").state, State)
+
+
+def test_e2_an_update_that_is_not_finite_is_not_applied_and_names_the_last_good_checkpoint(
+    tmp_path,
+):
+    with pytest.raises(NotFinite, match="last good checkpoint is that of generation"):
+        train(tmp_path / "run", lr=1e38, optimizer="sgd", sigma=1e-3, generations=50)
+    state = nses.load(tmp_path / "run").state
+    assert all(np.isfinite(member.theta).all() for member in state.members)
+
+
+def test_e19_huge_returns_train_as_well_as_small_ones(tmp_path):
+    run = train(tmp_path / "run", task="troubled:Huge", max_steps=10)
+    assert run.state.generation == 5
+    assert np.isfinite(run.best.score)
+
+
+def test_e18_an_environment_that_never_ends_needs_a_step_limit(tmp_path):
+    with pytest.raises(ValueError, match="--max-steps"):
+        train(tmp_path / "run", task="troubled:Endless")
+    assert train(tmp_path / "run", task="troubled:Endless", max_steps=7).metrics[0]["failed"] == 0
+
+
+def test_every_option_of_the_algorithm_trains(tmp_path):
+    for number, options in enumerate(
+        (
+            {"selection": "fresh"},
+            {"ranks": "ordinal"},
+            {"weight_per_member": True},
+            {"optimizer": "sgd"},
+            {"distance": "euclidean"},
+            {"activation": "relu", "hidden": (8,)},
+            {"hidden": ()},
+            {"action_noise": 0.1, "normalize": True, "moments_probability": 1.0},
+            {"environment": {"half_width": 1.5}},
+            {"behavior": "trajectory:x,y"},
+            {"behavior": "mean-observation:0,1"},
+            {"native": False, "max_steps": 20},
+        )
+    ):
+        run = train(tmp_path / str(number), generations=2, **options)
+        assert run.state.generation == 2
+
+
+def test_native_and_python_episodes_give_the_same_digest(tmp_path):
+    settings = {
+        "generations": 2,
+        "normalize": True,
+        "moments_probability": 0.5,
+        "action_noise": 0.1,
+    }
+    a = train(tmp_path / "a", **settings)
+    b = train(tmp_path / "b", native=False, **settings)
+    assert a.digest == b.digest
+
+
+def test_a_task_of_ones_own_trains_and_its_policy_loads_without_it(tmp_path):
+    task = nses.Task("calm", Calm, nses.make_task("CartPole-v1").behavior, 10)
+    run = train(tmp_path / "run", task=task, generations=3, backend="processes", workers=2)
+    action = nses.load(run.path).policy("best")(np.zeros(2))
+    assert action.shape == (1,)
+    assert nses.resume(run.path, task=task, generations=4).state.generation == 4
+
+
+def test_the_listener_hears_of_every_generation(tmp_path):
+    heard = []
+    train(tmp_path / "run", listener=lambda state, record: heard.append(record["generation"]))
+    assert heard == [1, 2, 3, 4, 5]
+
+
+TINY_DISK = """
+import sys
+from nses.experiment.storage import StorageFailed
+import nses
+try:
+    nses.train("point-trap", recipe="smoke", seed=1, backend="serial", generations=400,
+               hidden=(200, 200), checkpoint_seconds=0.0, run_dir=sys.argv[1], tensorboard=False)
+except StorageFailed as error:
+    print("failed:", error)
+"""
+
+
+@pytest.mark.slow
+def test_s1_on_a_disk_that_is_really_full_the_old_checkpoint_stays_valid(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(disk)], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small disk needs root")
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", TINY_DISK, str(disk / "run")], capture_output=True, text=True
+        )
+        assert "failed: the checkpoint of generation" in done.stdout, done.stderr
+        assert nses.load(disk / "run").state.generation >= 0
+        assert not list((disk / "run" / "checkpoints").glob(".writing*"))
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_recipes_and_keywords_make_the_configuration_that_is_stored(tmp_path):
+    run = train(tmp_path / "run", generations=1, k=3)
+    expected = replace(
+        nses.recipe("point-trap", "smoke", "nsra-es"),
+        seed=1, k=3, generations=1, backend="serial", tensorboard=False, run_dir=str(run.path),
+    )  # fmt: skip
+    assert run.config == expected

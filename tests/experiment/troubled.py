@@ -1,0 +1,63 @@
+"""Environments in trouble, named on the command line as `troubled:NAME`."""
+
+import gymnasium as gym
+import numpy as np
+from gymnasium import spaces
+
+
+class Calm(gym.Env):
+    """One number in, one number out; ten steps."""
+
+    observation_space = spaces.Box(-10.0, 10.0, (2,), np.float64)
+    action_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return self.np_random.uniform(-1, 1, 2), {}
+
+    def step(self, action):
+        self.steps += 1
+        return self.np_random.uniform(-1, 1, 2), self.reward(action), self.steps >= 10, False, {}
+
+    def reward(self, action):
+        return float(action[0])
+
+
+class Unpaid(Calm):
+    """Returns that are not numbers."""
+
+    def reward(self, action):
+        return float("nan")
+
+
+class SometimesUnpaid(Calm):
+    """One episode in five returns NaN, but never the first ones of seed 0's members."""
+
+    def reward(self, action):
+        return float("nan") if self.np_random.random() < 0.02 else 1.0
+
+
+class Raising(Calm):
+    def step(self, action):
+        raise RuntimeError("the motor is on fire")
+
+
+class Endless(Calm):
+    """Has no step limit of its own."""
+
+    def step(self, action):
+        return self.np_random.uniform(-1, 1, 2), 0.0, False, False, {}
+
+
+class Huge(Calm):
+    """Returns near the largest float."""
+
+    def reward(self, action):
+        return 1e307 * float(action[0])
+
+
+class Strange(Calm):
+    """Actions that no network gives."""
+
+    action_space = spaces.Text(5)
