@@ -10,6 +10,7 @@ import gymnasium as gym
 from gymnasium import spaces
 
 from nses.rollouts.behaviors import Behavior
+from nses.rollouts.spaces import input_of, output_of
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,10 @@ class Task:
 
     @cached_property
     def facts(self) -> Facts:
-        """From a reset and one step of a fresh environment."""
+        """From a reset and one step of a fresh environment; ValueError if its spaces are not usable."""
         environment = self.make()
         try:
+            input_of(environment.observation_space), output_of(environment.action_space)
             observation, info = self._first_step(environment)
             record = self.behavior.record(self.step_limit)
             if record.every_step:

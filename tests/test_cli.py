@@ -1,0 +1,306 @@
+"""The command line as a person meets it: exit codes, messages, help, progress."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import nses
+from nses.cli import COMMANDS, main
+
+SMOKE = ["--recipe", "smoke", "--backend", "serial", "--no-tensorboard", "--seed", "1"]
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(Path(__file__).parent / "experiment"))
+    monkeypatch.delenv("NSES_TRACEBACK", raising=False)
+
+
+def call(capsys, *arguments):
+    """Exit code, standard output and standard error of a command."""
+    try:
+        code = main([*arguments])
+    except SystemExit as stop:
+        code = stop.code
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+@pytest.fixture
+def run_dir(capsys):
+    assert call(capsys, "train", "point-trap", *SMOKE)[0] == 0
+    return "runs/point-trap/nsra-es/seed-1"
+
+
+def test_a_bare_nses_and_help_explain_all_commands(capsys):
+    bare, helped = call(capsys), call(capsys, "--help")
+    assert bare == helped
+    assert bare[0] == 0
+    for command in COMMANDS:
+        assert f"nses {command}" in bare[1]
+
+
+def test_help_answers_at_once_without_loading_the_simulators():
+    code = "import sys; from nses.cli import main; main(['--help']); print(*sys.modules)"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    argv = [sys.executable, "-c", f"import sys; sys.argv = ['nses']; {code}"]
+    loaded = subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
+    for heavy in ("numpy", "numba", "gymnasium", "rich", "tyro"):
+        assert f" {heavy} " not in loaded.stdout.replace("\n", " ")
+    best = min(_seconds([sys.executable, "-m", "nses.cli", "--help"]) for _ in range(3))
+    assert best < 0.5
+
+
+def _seconds(argv):
+    before = time.perf_counter()
+    subprocess.run(argv, capture_output=True, check=True)
+    return time.perf_counter() - before
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_every_command_has_help(capsys, command):
+    code, out, _ = call(capsys, command, "--help")
+    assert code == 0
+    assert f"usage: nses {command}" in out
+
+
+def test_help_for_a_task_shows_the_values_of_its_recipe(capsys):
+    text = call(capsys, "train", "point-trap", "--recipe", "laptop", "--help")[1]
+    assert "TASK" in text
+    shown = re.sub(r"[│\s]+", " ", text)
+    assert "in all. (default: 500)" in shown
+    assert "{None}" not in shown
+
+
+def test_an_unknown_command_names_the_closest(capsys):
+    code, _, err = call(capsys, "trian")
+    assert code == 2
+    assert "Did you mean 'train'?" in err
+
+
+def test_train_says_where_everything_is_and_what_comes_next(capsys):
+    code, out, _ = call(capsys, "train", "point-trap", *SMOKE)
+    assert code == 0
+    assert "runs/point-trap/nsra-es/seed-1" in out
+    assert "nses evaluate runs/point-trap/nsra-es/seed-1" in out
+    assert "fresh episodes" in re.sub(r"\s+", " ", out)
+    assert re.search(r"generation 5/5 .*best .*mean .*w .*novelty .*steps/s.*left", out)
+
+
+def test_train_needs_a_task(capsys):
+    code, _, err = call(capsys, "train")
+    assert code == 2
+    assert "nses tasks" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--n", "7", "--sigma", "-1"], r"n must be even.*try n=8(.|\n)*sigma must be greater"),
+        (["--seed", "x"], "seed"),
+        (["--sgima", "0.1"], "sigma"),
+        (["--behavior", "final:z"], "info has no key 'z'.*its keys are: x, y"),
+        (["--behavior", "where"], "behavior must be"),
+        (["--environment", "half_width=0.1"], "half_width must lie between"),
+        (["--environment", "nonsense=1"], "nonsense"),
+    ],
+)
+def test_e22_wrong_settings_exit_with_2_and_say_what_to_do(capsys, arguments, message):
+    code, out, err = call(capsys, "train", "point-trap", *arguments)
+    assert code == 2
+    assert re.search(message, out + err)
+    assert not Path("runs").exists() or not list(Path("runs").rglob("metrics.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ("CartPole-v9", r"CartPole-v1"),
+        ("point-trp", r"point-trap"),
+        ("troubled:Nothing", "cannot load task"),
+        ("no_such_module:Env", "cannot load task"),
+        ("../x", "a task is named by"),
+        ("/etc/passwd", "a task is named by"),
+        ("a\0b", "a task is named by"),
+        ("x" * 300, "at most 100 characters"),
+        ("troubled:Endless", "--max-steps"),
+    ],
+)
+def test_e7_e18_s11_an_unknown_task_exits_with_2_and_a_hint(capsys, task, message):
+    code, _, err = call(capsys, "train", task, "--recipe", "smoke")
+    assert code == 2
+    assert re.search(message, err)
+
+
+def test_e6_an_unsupported_space_is_named(capsys):
+    code, _, err = call(capsys, "train", "troubled:Strange", "--max-steps", "5")
+    assert code == 2
+    assert "Text(" in err
+
+
+def test_e3_an_environment_that_raises_exits_with_2_and_its_traceback(capsys):
+    code, _, err = call(capsys, "train", "troubled:Raising", "--max-steps", "5", *SMOKE)
+    assert code == 2
+    assert "the motor is on fire" in err
+
+
+def test_e1_too_many_failures_exit_with_5_and_the_command_that_resumes(capsys):
+    arguments = ["--max-steps", "10", "--n", "40", "--generations", "50", "--run-dir", "r"]
+    code, _, err = call(capsys, "train", "troubled:SometimesUnpaid", *SMOKE, *arguments)
+    assert code == 5
+    assert "nses resume r" in err
+
+
+def test_e2_an_update_that_is_not_finite_exits_with_1(capsys):
+    bad = ["--lr", "1e38", "--optimizer", "sgd", "--sigma", "0.001", "--generations", "50"]
+    code, _, err = call(capsys, "train", "point-trap", *SMOKE, *bad)
+    assert code == 1
+    assert "last good checkpoint" in err
+
+
+def test_s3_a_directory_that_cannot_be_written_exits_with_4(capsys):
+    Path("file").write_text("")
+    code, _, err = call(capsys, "train", "point-trap", *SMOKE, "--run-dir", "file/run")
+    assert code == 4
+    assert "cannot write" in err
+
+
+def test_s8_another_run_in_the_directory_exits_with_3_and_the_differences(capsys, run_dir):
+    code, _, err = call(capsys, "train", "point-trap", *SMOKE, "--sigma", "0.5")
+    assert code == 3
+    assert "sigma: 0.5 here, 0.02 there" in err
+
+
+def test_s5_a_run_without_a_valid_checkpoint_exits_with_3(capsys, run_dir):
+    for file in Path(run_dir).rglob("state.safetensors"):
+        file.write_bytes(b"x" + file.read_bytes()[1:])
+    code, _, err = call(capsys, "resume", run_dir, "--generations", "6")
+    assert code == 3
+    assert "valid checkpoint" in err
+
+
+def test_s7_a_run_of_a_newer_format_exits_with_3(capsys, run_dir):
+    file = Path(run_dir, "config.json")
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"format": 99}))
+    code, _, err = call(capsys, "info", run_dir)
+    assert code == 3
+    assert "install a newer one" in err
+
+
+def test_s12_a_second_run_in_one_directory_exits_with_2_naming_the_first(capsys, run_dir):
+    holder = (
+        "import sys, time; from pathlib import Path; from nses.experiment.storage import *\n"
+        f"with DirectoryLock(Path({run_dir!r})): print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", holder], stdout=subprocess.PIPE, text=True
+    ) as held:
+        assert held.stdout is not None
+        held.stdout.readline()
+        code, _, err = call(capsys, "resume", run_dir, "--generations", "6")
+        held.kill()
+    assert code == 2
+    assert str(held.pid) in err
+
+
+def test_resume_extends_a_run_exactly(capsys, run_dir):
+    assert call(capsys, "resume", run_dir, "--generations", "8")[0] == 0
+    assert (
+        call(capsys, "train", "point-trap", *SMOKE, "--generations", "8", "--run-dir", "w")[0] == 0
+    )
+    assert nses.load(run_dir).digest == nses.load("w").digest
+
+
+def test_a_directory_that_is_no_run_exits_with_2(capsys):
+    for command in ("resume", "evaluate", "info"):
+        code, _, err = call(capsys, command, "nowhere")
+        assert code == 2
+        assert "is not a run" in err
+
+
+def test_evaluate_prints_a_line_or_json(capsys, run_dir):
+    code, out, _ = call(capsys, "evaluate", run_dir, "--episodes", "4")
+    assert code == 0
+    assert "over 4 fresh episodes" in out
+    code, out, _ = call(
+        capsys, "evaluate", run_dir, "--episodes", "4", "--json", "--policy", "final"
+    )
+    result = json.loads(out)
+    assert len(result["returns"]) == len(result["lengths"]) == len(result["behaviors"]) == 4
+    assert result["mean"] == pytest.approx(sum(result["returns"]) / 4)
+    again = json.loads(
+        call(capsys, "evaluate", run_dir, "--episodes", "4", "--json", "--policy", "final")[1]
+    )
+    assert again == result
+
+
+def test_evaluate_refuses_a_policy_that_is_not_there(capsys, run_dir):
+    code, _, err = call(capsys, "evaluate", run_dir, "--policy", "member:7")
+    assert code == 2
+    assert "member:0 to member:1" in err
+
+
+def test_info_tells_what_a_run_is(capsys, run_dir):
+    code, out, _ = call(capsys, "info", run_dir)
+    assert code == 0
+    assert nses.load(run_dir).digest in re.sub(r"\s", "", out)
+    facts = json.loads(call(capsys, "info", run_dir, "--json")[1])
+    assert (facts["task"], facts["generation"]) == ("point-trap", "5 of 5, finished")
+
+
+def test_tasks_lists_what_comes_along(capsys):
+    code, out, _ = call(capsys, "tasks")
+    assert code == 0
+    assert "point-trap" in out
+    assert "nses train CartPole-v1" in out
+
+
+def test_estimate_tells_time_and_memory(capsys):
+    code, out, _ = call(capsys, "estimate", "point-trap", "--workers", "4")
+    assert code == 0
+    assert "418 parameters" in out
+    assert "52,500" in out
+    assert re.search(r"memory\s+[\d.]+ GB", out)
+
+
+def test_doctor_finds_this_machine_ready(capsys):
+    code, out, _ = call(capsys, "doctor")
+    assert code == 0, out
+    assert "and with 2 workers" in re.sub(r"\s+", " ", out)
+    assert "ready" in out
+
+
+def test_output_that_is_not_wanted_any_more_ends_the_command_quietly():
+    argv = f"{sys.executable} -m nses.cli tasks | head -c 1"
+    done = subprocess.run(["sh", "-c", argv], capture_output=True, text=True)
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.slow
+def test_a_terminal_shows_a_progress_bar():
+    leader, follower = pty.openpty()
+    argv = [sys.executable, "-m", "nses.cli", "train", "point-trap", *SMOKE, "--generations", "40"]
+    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "150"}
+    with subprocess.Popen(argv, stdout=follower, stderr=follower, env=environment) as process:
+        os.close(follower)
+        shown = b""
+        while True:
+            try:
+                shown += os.read(leader, 4096)
+            except OSError:
+                break
+        assert process.wait() == 0
+    os.close(leader)
+    text = shown.decode()
+    assert "━" in text
+    assert "40/40" in text
+    assert "steps/s" in text
+    assert "nses evaluate" in text

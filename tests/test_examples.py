@@ -1,0 +1,40 @@
+"""The examples run and show what they say they show."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+
+def output_of(name, tmp_path):
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_ask_tell_finds_the_higher_hill_with_novelty_only(tmp_path):
+    es, nsra = output_of("ask_tell.py", tmp_path).splitlines()
+    assert float(es.split()[3]) == pytest.approx(1.0, abs=0.01)
+    assert float(nsra.split()[3]) == pytest.approx(3.0, abs=0.05)
+
+
+@pytest.mark.slow
+def test_the_own_loop_leaves_the_trap(tmp_path):
+    assert "out of the trap in generation" in output_of("own_loop.py", tmp_path)
+
+
+@pytest.mark.slow
+def test_the_custom_task_trains(tmp_path):
+    assert output_of("custom_task.py", tmp_path)
+
+
+def test_the_short_version_is_at_most_100_lines_and_needs_numpy_only():
+    text = (EXAMPLES / "nsra_in_100_lines.py").read_text()
+    assert len(text.splitlines()) <= 100
+    imports = [line for line in text.splitlines() if line.startswith(("import", "from"))]
+    assert not any("nses" in line or "scipy" in line for line in imports)
