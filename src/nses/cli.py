@@ -250,79 +250,26 @@ def evaluate_command(argv: list[str]) -> int:
     import json
 
     from nses.experiment.evaluate import evaluate
-    from nses.experiment.progress import short
     from nses.experiment.run import load
 
     given = _parse(Arguments, argv, "evaluate", "Fresh episodes of a trained policy.")
     console = _console()
     tested = evaluate(load(given.run), given.policy, given.episodes, given.seed)
-    f = tested.returns
     if given.json:
-        print(
-            json.dumps(
-                {
-                    "run": given.run,
-                    "policy": given.policy,
-                    "episodes": len(f),
-                    "seed": given.seed,
-                    "mean": float(f.mean()),
-                    "std": float(f.std()),
-                    "min": float(f.min()),
-                    "max": float(f.max()),
-                    "returns": f.tolist(),
-                    "lengths": tested.lengths.tolist(),
-                    "behaviors": tested.behaviors.tolist(),
-                }
-            )
-        )
+        print(json.dumps({**asdict(given), **tested.summary}))
     else:
         console.print(
-            f"{given.policy} policy of {given.run}: mean return {short(f.mean())} "
-            f"± {short(f.std())} over {len(f)} fresh episodes "
-            f"(lowest {short(f.min())}, highest {short(f.max())}), "
-            f"{tested.lengths.mean():.0f} steps each",
-            highlight=False,
-            soft_wrap=True,
+            f"{given.policy} policy of {given.run}: {tested}", highlight=False, soft_wrap=True
         )
     return 0
 
 
 def tasks_command(argv: list[str]) -> int:
     _parse(_Nothing, argv, "tasks", "The tasks that come along.")
-    from rich.table import Table
+    from nses.experiment.info import show_tasks
 
-    from nses.experiment.recipes import GENERAL
-    from nses.rollouts.tasks.catalog import SHIPPED, make_task
-
-    console = _console()
-    table = Table(title="tasks", title_justify="left")
-    for column in ("task", "observations", "actions", "behavior", "steps", "recipes"):
-        table.add_column(column)
-    for name in SHIPPED:
-        task = make_task(name)
-        facts = task.facts
-        table.add_row(
-            name,
-            _space(facts.observation_space),
-            _space(facts.action_space),
-            task.behavior.name,
-            str(task.step_limit),
-            ", ".join(GENERAL),
-        )
-    console.print(table)
-    console.print(
-        "Any Gymnasium id works too, with a behavior to be novel in:\n"
-        "  nses train CartPole-v1 --behavior final-observation:0\n"
-        "and so does your own environment: nses train package.module:Environment --max-steps 500",
-        highlight=False,
-        soft_wrap=True,
-    )
+    show_tasks(_console())
     return 0
-
-
-def _space(space: Any) -> str:
-    shape = getattr(space, "shape", ())
-    return f"{'×'.join(map(str, shape))} numbers" if shape else str(space)
 
 
 def info_command(argv: list[str]) -> int:

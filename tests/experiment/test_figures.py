@@ -79,7 +79,7 @@ def test_walls_are_drawn_over_the_diamonds(run_of, tmp_path):
     square = Scene(walls=((2.0, 8.0, 2.0, 8.0),))
     with_wall = draw({"es": [run]}, square, tmp_path / "wall.png")
     without = draw({"es": [run]}, Scene(), tmp_path / "none.png")
-    mask = np.isclose(with_wall, to_rgb(figures.WALL), atol=0.01).all(axis=-1)
+    mask = np.all(np.isclose(with_wall, to_rgb(figures.WALL), atol=0.01), axis=-1)
     rows, columns = (np.flatnonzero(mask.sum(axis=axis) > 100) for axis in (1, 0))  # no letters
     assert len(rows) == pytest.approx(len(columns), abs=2)  # equal axes
     assert mask[rows[0] + 2 : rows[-1] - 1, columns[0] + 2 : columns[-1] - 1].all()

@@ -57,9 +57,10 @@ def wait_for_training(directory, process):
     return psutil.Process(process.pid).children()
 
 
-def spoken():
-    """A console that keeps what it is told."""
-    return Console(file=io.StringIO(), width=100)
+def console_and_text(**settings):
+    """A console, and what it was told."""
+    text = io.StringIO()
+    return Console(file=text, width=100, **settings), text
 
 
 def table(directory):
@@ -104,12 +105,12 @@ def test_a_second_call_trains_nothing_and_gives_the_same_table(done, monkeypatch
         raise AssertionError(f"{job.name} was trained again")
 
     monkeypatch.setattr(fleet, "Child", refuse)
-    console = spoken()
+    console, text = console_and_text()
     reproduce(
         "point-trap", recipe="smoke", seeds=range(1), workers=None, directory=directory,
         console=console,
     )  # fmt: skip
-    assert "4 of them done before" in console.file.getvalue()
+    assert "4 of them done before" in text.getvalue()
     assert table(directory) == before
 
 
@@ -171,7 +172,7 @@ def test_a_directory_with_other_settings_is_refused_before_anything_is_trained(d
     with pytest.raises(ValueError, match=r"other settings:\n(.*\n)*  n: 100 here, 16 there"):
         reproduce(
             "point-trap", recipe="laptop", seeds=range(1), workers=1, directory=done[0],
-            console=spoken(),
+            console=Console(),
         )  # fmt: skip
 
 
@@ -196,7 +197,7 @@ def test_a_run_that_was_trained_further_is_refused_since_that_would_be_unfair(do
 def test_wrong_arguments_are_explained_and_nothing_is_written(wrong, message, tmp_path):
     right = {"experiment": "point-trap", "recipe": "smoke", "seeds": range(1), "workers": None}
     with pytest.raises(ValueError, match=message):
-        reproduce(**{**right, **wrong}, directory=tmp_path / "new", console=spoken())  # type: ignore[arg-type]
+        reproduce(**{**right, **wrong}, directory=tmp_path / "new", console=Console())  # type: ignore[arg-type]
     assert not (tmp_path / "new").exists()
 
 
@@ -225,32 +226,30 @@ def some_progress():
 
 
 def test_a_terminal_shows_a_row_per_algorithm_and_one_for_all():
-    console = Console(file=io.StringIO(), force_terminal=True, color_system=None, width=80)
+    console, text = console_and_text(force_terminal=True, color_system=None)
     view = View(some_progress(), console)
     with view.live:
         view.update(some_progress())
-    text = console.file.getvalue()
+    lines = text.getvalue().splitlines()
     for algorithm, runs, generations, best in (
         ("es", "1/1", "5/5", "3.25"), ("ns-es", "0/1", "2/5", "-1.5"),
         ("all", "1/2", "7/10", "starting"),
     ):  # fmt: skip
-        line = next(line for line in text.splitlines() if line.split()[:1] == [algorithm])
+        line = next(line for line in lines if line.split()[:1] == [algorithm])
         assert line.split()[1:2] + line.split()[3:] == [runs, generations, best]
 
 
 def test_elsewhere_there_is_a_line_now_and_then_and_nothing_in_between():
-    console = spoken()
+    console, text = console_and_text()
     start = {job: Reached() for job in some_progress()}
     view = View(start, console)
     view.update(some_progress())
-    assert console.file.getvalue() == ""
+    assert text.getvalue() == ""
     view.shown -= 11
     view.began -= 14
     view.update(some_progress())
     view.update(some_progress())
-    assert console.file.getvalue() == (
-        "1/2 runs, 7/10 generations, 0:06 left; best es 3.25, ns-es -1.5\n"
-    )
+    assert text.getvalue() == ("1/2 runs, 7/10 generations, 0:06 left; best es 3.25, ns-es -1.5\n")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Fresh episodes of a trained policy."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from nses.core.values import Candidates
 from nses.execution.evaluator import Plan
 from nses.execution.serial import Serial
 from nses.experiment.build import policy_of, task_of
+from nses.experiment.progress import short
 from nses.experiment.run import Run
 from nses.rollouts.tasks.task import Task
 
@@ -22,6 +24,28 @@ class Tested:
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
     behaviors: NDArray[np.float64]
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """All of it as JSON takes it."""
+        f = self.returns
+        return {
+            "mean": float(f.mean()),
+            "std": float(f.std()),
+            "min": float(f.min()),
+            "max": float(f.max()),
+            "returns": f.tolist(),
+            "lengths": self.lengths.tolist(),
+            "behaviors": self.behaviors.tolist(),
+        }
+
+    def __str__(self) -> str:
+        f = self.returns
+        return (
+            f"mean return {short(f.mean())} ± {short(f.std())} over {len(f)} fresh episodes "
+            f"(lowest {short(f.min())}, highest {short(f.max())}), "
+            f"{self.lengths.mean():.0f} steps each"
+        )
 
 
 def evaluate(

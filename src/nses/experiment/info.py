@@ -1,10 +1,14 @@
-"""What a run is and how far it got, in a few facts."""
+"""What a run is and how far it got; what there is to train on."""
 
 from typing import Any
 
+from rich.console import Console
+from rich.table import Table
+
 from nses.experiment.config import to_dict
-from nses.experiment.recipes import recipe
+from nses.experiment.recipes import GENERAL, recipe
 from nses.experiment.run import Run
+from nses.rollouts.tasks.catalog import SHIPPED, make_task
 
 
 def facts_of(run: Run) -> dict[str, Any]:
@@ -39,3 +43,33 @@ def facts_of(run: Run) -> dict[str, Any]:
         "digest": run.digest,
     }
     return facts
+
+
+def show_tasks(console: Console) -> None:
+    """A table of the shipped tasks, and how to name any other."""
+    table = Table(title="tasks", title_justify="left")
+    for column in ("task", "observations", "actions", "behavior", "steps", "recipes"):
+        table.add_column(column)
+    for name in SHIPPED:
+        task = make_task(name)
+        table.add_row(
+            name,
+            _space(task.facts.observation_space),
+            _space(task.facts.action_space),
+            task.behavior.name,
+            str(task.step_limit),
+            ", ".join(GENERAL),
+        )
+    console.print(table)
+    console.print(
+        "Any Gymnasium id works too, with a behavior to be novel in:\n"
+        "  nses train CartPole-v1 --behavior final-observation:0\n"
+        "and so does your own environment: nses train package.module:Environment --max-steps 500",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _space(space: Any) -> str:
+    shape = getattr(space, "shape", ())
+    return f"{'×'.join(map(str, shape))} numbers" if shape else str(space)

@@ -126,7 +126,7 @@ def _begin_or_continue(directory: Path, config: Config, task: Task) -> State | N
                 "the run was begun with %s %s, this is %s: the bits may differ.",
                 name, version, now.get(name, "missing"),
             )  # fmt: skip
-    if not any((directory / CHECKPOINTS).iterdir()):
+    if not checkpoint.stored(directory / CHECKPOINTS):
         return None
     loaded = checkpoint.load(directory / CHECKPOINTS)
     for note in loaded.notes:

@@ -36,10 +36,11 @@ class Task:
 
     @cached_property
     def facts(self) -> Facts:
-        """From a reset and one step of a fresh environment; ValueError if its spaces are not usable."""
+        """From a reset and one step of a fresh environment; ValueError if its spaces do not do."""
         environment = self.make()
         try:
-            input_of(environment.observation_space), output_of(environment.action_space)
+            input_of(environment.observation_space)
+            output_of(environment.action_space)
             observation, info = self._first_step(environment)
             record = self.behavior.record(self.step_limit)
             if record.every_step:
