@@ -64,6 +64,11 @@ def processes(plan: Plan, workers: int = 2, **settings: Any) -> Iterator[Process
         yield evaluate
 
 
+def wait_until_ready(evaluate: Processes) -> None:
+    """All workers have something to say."""
+    assert all(worker.connection.poll(60.0) for worker in evaluate.workers)
+
+
 def assert_same(a: Evaluation, b: Evaluation, but: tuple[int, ...] = ()) -> None:
     """To the bit, NaN included, except for some candidates and what is merged over all."""
     rows = np.setdiff1d(np.arange(len(a.f)), but)

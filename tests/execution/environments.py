@@ -201,5 +201,9 @@ def sleep_long() -> None:
     time.sleep(3600)
 
 
+def take_three_seconds() -> None:
+    time.sleep(3.0)
+
+
 def refuse() -> None:
     raise Unsendable(7, text="no licence for worker")

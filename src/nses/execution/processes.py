@@ -302,7 +302,7 @@ class Processes:
         exhausted = batch.deaths[cause] >= ATTEMPTS
         otherwise = "between candidates" if worker.ready else "starting"
         where = f"playing candidate {current}" if to_blame else otherwise
-        what = f"hung for {worker.waited:.0f} s" if hung else f"died ({reason})"
+        what = f"hung for {worker.waited:.3g} s" if hung else f"died ({reason})"
         log.warning("worker %d %s while %s.", worker.process.pid, what, where)
         if exhausted and (hung or not to_blame):
             raise TooManyFailures(f"worker after worker {what} while {where} ({ATTEMPTS} times)")

@@ -1,0 +1,229 @@
+"""Whatever happens to a run on the way, its digest is that of an undisturbed one."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+import nses
+
+GENERATIONS = 40
+TRAIN = (
+    *("train", "point-trap", "--algorithm", "nsra-es", "--seed", "1", "--n", "200"),
+    *("--generations", str(GENERATIONS), "--no-tensorboard"),
+)
+
+pytestmark = pytest.mark.slow
+
+
+def start(*arguments: str, **settings: object) -> subprocess.Popen[str]:
+    """The command line in a session of its own, as a shell starts it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "nses.cli", *arguments],
+        text=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        **settings,  # type: ignore[call-overload]
+    )
+
+
+def finish(*arguments: str) -> str:
+    """The command's standard error; it must succeed."""
+    process = start(*arguments)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    return errors
+
+
+def generations(directory: Path) -> int:
+    """How many are done."""
+    try:
+        return (directory / "metrics.jsonl").read_text().count("\n")
+    except FileNotFoundError:
+        return -1
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + 60.0
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    children = psutil.Process(process.pid).children()
+    return [child for child in children if any("worker.py" in part for part in child.cmdline())]
+
+
+def gone(processes: list[psutil.Process], seconds: float) -> bool:
+    """Whether all of these end in time; where nobody collects orphans, they stay as zombies."""
+    end = time.monotonic() + seconds
+    while processes and time.monotonic() < end:
+        time.sleep(0.02)
+        processes = [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+    return not processes
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The digest of a serial run."""
+    directory = tmp_path_factory.mktemp("serial") / "run"
+    assert finish(*TRAIN, "--run-dir", str(directory), "--backend", "serial") == ""
+    run = nses.load(directory)
+    assert run.state.generation == GENERATIONS
+    return run.digest
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_the_digest_is_the_same_for_any_number_of_workers(
+    tmp_path: Path, workers: int, undisturbed: str
+):
+    assert finish(*TRAIN, "--run-dir", str(tmp_path / "run"), "--workers", str(workers)) == ""
+    assert nses.load(tmp_path / "run").digest == undisturbed
+
+
+@pytest.mark.parametrize("checkpoint_seconds", ["0", "0.3"])
+def test_p3_p5_killed_again_and_again_a_run_ends_with_the_digest_of_an_undisturbed_one(
+    tmp_path: Path, checkpoint_seconds: str, undisturbed: str
+):
+    directory, chance = tmp_path / "run", random.Random(checkpoint_seconds)
+    begin = (*TRAIN, "--run-dir", str(directory), "--checkpoint-seconds", checkpoint_seconds)
+    command = begin
+    for done, group in ((-1, False), (0, False), (8, True), (20, False)):
+        process = start(*command, "--workers", "2")
+        wait_until((directory / "config.json").exists, process)
+        wait_until(lambda done=done: generations(directory) >= done, process)
+        time.sleep(chance.uniform(0.0, 0.2))
+        children = psutil.Process(process.pid).children(recursive=True)
+        if group:
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+        assert gone(children, 2.0)
+        process.communicate()
+        command = ("resume", str(directory))
+    finish(*command)
+    run = nses.load(directory)
+    assert run.digest == undisturbed
+    assert [record["generation"] for record in run.metrics] == list(range(1, GENERATIONS + 1))
+
+
+@pytest.mark.parametrize(
+    ("signum", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143)],
+    ids=["p7-SIGINT", "p8-SIGTERM"],
+)
+def test_p7_p8_a_run_that_is_asked_to_stop_writes_a_checkpoint_and_can_be_resumed(
+    tmp_path: Path, signum: signal.Signals, code: int, undisturbed: str
+):
+    directory = tmp_path / "run"
+    process = start(*TRAIN, "--run-dir", str(directory), "--workers", "2")
+    wait_until(lambda: generations(directory) >= 5, process)
+    before = time.monotonic()
+    os.killpg(process.pid, signum)  # as a terminal and most schedulers do: to all of us
+    _, errors = process.communicate(timeout=30)
+    assert time.monotonic() - before < 10.0
+    assert process.returncode == code
+    assert f"stopped by {signum.name}" in errors
+    assert f"nses resume {directory}" in errors
+    assert "Traceback" not in errors
+    reached = nses.load(directory).state.generation
+    assert 5 <= reached < GENERATIONS
+    assert reached == generations(directory)
+    assert finish("resume", str(directory)) == ""
+    assert nses.load(directory).digest == undisturbed
+
+
+def test_p1_workers_killed_in_mid_generation_are_counted_and_change_nothing_else(
+    tmp_path: Path, undisturbed: str
+):
+    directory = tmp_path / "run"
+    process = start(*TRAIN, "--run-dir", str(directory), "--workers", "2")
+    wait_until(lambda: generations(directory) >= 3, process)
+    workers = workers_of(process)
+    assert len(workers) == 2
+    for done, victims in ((3, workers[:1]), (10, workers[1:])):
+        wait_until(lambda done=done: generations(directory) >= done, process)
+        for victim in victims:
+            victim.kill()
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert errors.count("SIGKILL") == 2
+    run = nses.load(directory)
+    assert sum(record["restarts"] for record in run.metrics) == 2
+    assert run.digest == undisturbed
+
+
+STUCK = """
+import time
+from pathlib import Path
+from nses.rollouts.tasks.point import PointTrapEnv
+
+class Environment(PointTrapEnv):
+    steps = 0
+    def step(self, action):
+        self.steps += 1
+        if self.steps == 2:
+            (Path(__file__).parent / "hangs").touch()
+            time.sleep(3600)
+        return super().step(action)
+"""
+
+
+@pytest.mark.parametrize("backend", ["serial", "processes"])
+def test_p7_a_second_ctrl_c_ends_a_run_at_once_while_an_environment_hangs(
+    tmp_path: Path, backend: str
+):
+    (tmp_path / "stuck.py").write_text(STUCK)
+    process = start(
+        *("train", "stuck:Environment", "--max-steps", "5", "--run-dir", str(tmp_path / "run")),
+        *("--backend", backend, "--no-tensorboard"),
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    wait_until((tmp_path / "hangs").exists, process)
+    children = psutil.Process(process.pid).children(recursive=True)
+    os.killpg(process.pid, signal.SIGINT)
+    if backend == "serial":
+        time.sleep(0.5)
+        assert process.poll() is None  # the first one waits for the end of the episode
+    before = time.monotonic()
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert time.monotonic() - before < 3.0
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert gone(children, 2.0)
+
+
+def test_p6_an_environment_that_hangs_for_ever_ends_a_run_with_exit_code_5(tmp_path: Path):
+    (tmp_path / "stuck.py").write_text(STUCK)
+    process = start(
+        *("train", "stuck:Environment", "--max-steps", "5", "--run-dir", str(tmp_path / "run")),
+        *("--deadline", "0.5", "--workers", "1", "--no-tensorboard"),
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 5
+    assert "while playing candidate" in errors
+    assert "nses resume" in errors
+    assert "Traceback" not in errors
+
+
+def test_p13_metrics_on_disk_are_complete_json_after_every_kind_of_end(tmp_path: Path):
+    directory = tmp_path / "run"
+    process = start(*TRAIN, "--run-dir", str(directory), "--workers", "1")
+    wait_until(lambda: generations(directory) >= 2, process)
+    process.kill()
+    process.communicate()
+    lines = (directory / "metrics.jsonl").read_text().splitlines()
+    assert [json.loads(line)["generation"] for line in lines] == list(range(1, len(lines) + 1))
