@@ -17,7 +17,7 @@ def evaluate(theta: np.ndarray) -> tuple[float, np.ndarray]:
 def main() -> None:
     for algorithm in ("es", "nsra-es"):
         strategy = nses.Strategy(
-            algorithm, np.zeros(8), n=40, sigma=0.1, lr=0.05, l2=0.0, k=5, t_w=5, seed=1
+            algorithm, np.zeros(8), n=40, sigma=0.1, lr=0.05, l2=0.0, k=5, weight_patience=5, seed=1
         )
         for _ in range(300):
             results = [evaluate(theta) for theta in strategy.ask()]

@@ -49,12 +49,10 @@ def test_a_bare_nses_and_help_explain_all_commands(capsys):
 
 
 def test_help_answers_at_once_without_loading_the_simulators():
-    code = "import sys; from nses.cli import main; main(['--help']); print(*sys.modules)"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-    argv = [sys.executable, "-c", f"import sys; sys.argv = ['nses']; {code}"]
-    loaded = subprocess.run(argv, capture_output=True, text=True, check=True, env=environment)
+    argv = [sys.executable, "-X", "importtime", "-m", "nses.cli", "--help"]
+    imported = subprocess.run(argv, capture_output=True, text=True, check=True).stderr
     for heavy in ("numpy", "numba", "gymnasium", "rich", "tyro"):
-        assert f" {heavy} " not in loaded.stdout.replace("\n", " ")
+        assert f"| {heavy}\n" not in imported.replace(" ", "").replace("|", "| ")
     best = min(_seconds([sys.executable, "-m", "nses.cli", "--help"]) for _ in range(3))
     assert best < 0.5
 
@@ -118,6 +116,29 @@ def test_e22_wrong_settings_exit_with_2_and_say_what_to_do(capsys, arguments, me
     assert code == 2
     assert re.search(message, out + err)
     assert not Path("runs").exists() or not list(Path("runs").rglob("metrics.jsonl"))
+
+
+def test_a_module_of_the_current_directory_is_found(tmp_path):
+    (tmp_path / "mine.py").write_text("from troubled import Calm as Mine\n")
+    (tmp_path / "troubled.py").write_text(
+        (Path(__file__).parent / "experiment" / "troubled.py").read_text()
+    )
+    nses_command = Path(sys.executable).parent / "nses"
+    argv = [nses_command, "train", "mine:Mine", "--max-steps", "5", *SMOKE[:2], "--workers", "1"]
+    done = subprocess.run(argv, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_bug_is_called_one_with_its_traceback_and_how_to_go_on(capsys, monkeypatch):
+    def broken(*_):
+        raise LookupError("lost")
+
+    monkeypatch.setattr("nses.core.algorithms.objective", broken)
+    code, _, err = call(capsys, "train", "point-trap", *SMOKE)
+    assert code == 1
+    assert "Traceback" in err
+    assert "this is a bug of ours" in err
+    assert "nses resume runs/point-trap/nsra-es/seed-1" in err
 
 
 @pytest.mark.parametrize(
@@ -267,7 +288,7 @@ def test_estimate_tells_time_and_memory(capsys):
     code, out, _ = call(capsys, "estimate", "point-trap", "--workers", "4")
     assert code == 0
     assert "418 parameters" in out
-    assert "52,500" in out
+    assert "52,555" in out
     assert re.search(r"memory\s+[\d.]+ GB", out)
 
 

@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from nses.core.algorithms import ALGORITHMS, Algorithm, Hyperparameters, Search
     from nses.core.novelty import novelty
     from nses.core.ranks import centered_ranks
-    from nses.core.strategy import Strategy
     from nses.experiment.build import search_of
     from nses.experiment.config import Config
+    from nses.experiment.evaluate import evaluate
     from nses.experiment.recipes import recipe
     from nses.experiment.run import Run, load
+    from nses.experiment.strategy import Strategy
     from nses.experiment.train import resume, train
     from nses.rollouts.behaviors import Behavior
     from nses.rollouts.conformance import check_policy, check_task
@@ -37,11 +38,12 @@ _HOMES = {
     "Hyperparameters": "nses.core.algorithms",
     "Run": "nses.experiment.run",
     "Search": "nses.core.algorithms",
-    "Strategy": "nses.core.strategy",
+    "Strategy": "nses.experiment.strategy",
     "Task": "nses.rollouts.tasks.task",
     "centered_ranks": "nses.core.ranks",
     "check_policy": "nses.rollouts.conformance",
     "check_task": "nses.rollouts.conformance",
+    "evaluate": "nses.experiment.evaluate",
     "load": "nses.experiment.run",
     "make_task": "nses.rollouts.tasks.catalog",
     "novelty": "nses.core.novelty",
@@ -52,7 +54,7 @@ _HOMES = {
 }
 
 __all__ = [  # noqa: RUF022  (as a reader wants them)
-    "train", "load", "resume", "Run",
+    "train", "load", "resume", "evaluate", "Run",
     "Strategy", "Search", "search_of", "recipe", "Config",
     "make_task", "Task", "Behavior", "check_task", "check_policy",
     "ALGORITHMS", "Algorithm", "Hyperparameters", "centered_ranks", "novelty",
@@ -69,8 +71,14 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_HOMES})
 
 
-# The command line and the workers look tasks up by themselves, and should start at once.
-if os.path.basename(sys.argv[0] if sys.argv else "") not in ("nses", "-m"):
+def _is_our_command() -> bool:
+    words = sys.orig_argv
+    module = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
+    program = os.path.basename(sys.argv[0]) if sys.argv else ""
+    return program == "nses" or module in ("nses", "nses.cli")
+
+
+if not _is_our_command():  # which looks tasks up by itself, and should answer at once
     from nses.rollouts.tasks.register import register_environments
 
     register_environments()

@@ -48,8 +48,11 @@ def main(arguments: list[str] | None = None) -> int:
 
         close = difflib.get_close_matches(argv[0], list(COMMANDS), n=1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
-        return _fail(2, f"there is no command {argv[0]!r}.{hint} 'nses --help' lists all.")
-    os.environ.update({name: os.environ.get(name, one) for name, one in ONE_THREAD.items()})
+        message = f"there is no command {argv[0]!r}.{hint} 'nses --help' lists all."
+        return _fail(2, ValueError(message))
+    os.environ.update(ONE_THREAD)  # as in the workers: other counts of threads give other bits
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # module:attribute may be in the current directory
     return _guarded(COMMANDS[argv[0]], argv[1:])
 
 
@@ -57,45 +60,41 @@ def _guarded(command: Callable[[list[str]], int], argv: list[str]) -> int:
     """The command, with every way in which it can end as one clear line and an exit code."""
     from nses.core.algorithms import NotFinite
     from nses.execution.evaluator import TooManyFailures
+    from nses.experiment.fleet import RunsFailed
     from nses.experiment.interruption import Stopped
     from nses.experiment.storage import CheckpointRefused, StorageFailed
 
     try:
         return command(argv)
-    except Stopped as stop:
-        return _fail(stop.exit_code, str(stop))
-    except KeyboardInterrupt:
-        return _fail(130, "stopped by SIGINT")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except (Stopped, RunsFailed) as error:
+        return _fail(error.exit_code, error)
+    except KeyboardInterrupt as error:
+        return _fail(130, error, "stopped by SIGINT")
     except CheckpointRefused as error:
-        return _fail(3, str(error))
+        return _fail(3, error)
     except StorageFailed as error:
-        return _fail(4, str(error))
+        return _fail(4, error)
     except TooManyFailures as error:
-        return _fail(5, str(error))
+        return _fail(5, error)
     except NotFinite as error:
-        return _fail(1, str(error))
-    except ValueError as error:
-        if os.environ.get("NSES_TRACEBACK"):
-            raise
-        return _fail(2, str(error))
+        return _fail(1, error)
+    except Exception as error:
+        if isinstance(error, ValueError) and not os.environ.get("NSES_TRACEBACK"):
+            return _fail(2, error)
+        import traceback
+
+        traceback.print_exception(error)
+        return _fail(1, error, f"this is a bug of ours, please report it: {error!r}")
 
 
-_resume_hint = ""  # set by a command that leaves something to resume
-
-
-def _fail(code: int, message: str) -> int:
-    print(f"nses: {message}{_resume_hint}", file=sys.stderr)
+def _fail(code: int, error: BaseException, message: str = "") -> int:
+    """What went wrong, and how to go on where that is known (notes of the exception)."""
+    for line in (message or str(error), *getattr(error, "__notes__", ())):
+        print(f"nses: {line}", file=sys.stderr)
     return code
-
-
-def _hint(directory: Any) -> None:
-    global _resume_hint
-    from nses.experiment.train import resume_command
-
-    _resume_hint = f"\nnses: to continue: {resume_command(directory)}"
 
 
 def _console() -> "Console":
@@ -185,25 +184,16 @@ def train_command(argv: list[str]) -> int:
     config = _configuration(
         argv, "train", "Train on a task. The values shown are those of the task's recipe."
     )
-    return _train(config, None)
+    return _train(config)
 
 
-def _train(config: Any, run_dir: Any) -> int:
-    from pathlib import Path
-
+def _train(config: Any) -> int:
     from nses.experiment.progress import ProgressView, show_end
-    from nses.experiment.run import default_directory
     from nses.experiment.train import pursue
 
     console = _console()
-    directory = run_dir or (Path(config.run_dir) if config.run_dir else default_directory(config))
     with ProgressView(config, console) as view:
-        try:
-            run = pursue(config, directory, config.task, view)
-        except BaseException:
-            if (directory / "config.json").exists():
-                _hint(directory)
-            raise
+        run = pursue(config, listener=view)
     show_end(run, console)
     return 0
 
@@ -219,16 +209,26 @@ def resume_command(argv: list[str]) -> int:
         """Extend (or shorten) the run to so many generations in all."""
         workers: int | None = None
         """Worker processes."""
-        backend: Literal["serial", "processes"] | None = None
-        """Where episodes are played."""
+        backend: Literal["auto", "serial", "processes"] = "auto"
+        """Where episodes are played; as before if auto."""
+        deadline: float = 0.0
+        """Seconds after which an episode counts as hanging; as before if 0."""
+        checkpoint_seconds: float = -1.0
+        """Seconds between checkpoints; as before if negative."""
 
     from nses.experiment.config import changed
     from nses.experiment.run import load
 
     given = _parse(Arguments, argv, "resume", "Continue a run exactly where it stopped.")
     run = load(given.run)
-    settings = {k: v for k, v in asdict(given).items() if k != "run" and v is not None}
-    return _train(changed(run.config, settings), run.path)
+    run.task()
+    as_before = {"backend": "auto", "deadline": 0.0, "checkpoint_seconds": -1.0}
+    settings = {
+        name: value
+        for name, value in asdict(given).items()
+        if name != "run" and value is not None and value != as_before.get(name)
+    }
+    return _train(changed(run.config, settings))
 
 
 def evaluate_command(argv: list[str]) -> int:

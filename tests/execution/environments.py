@@ -150,7 +150,7 @@ def exhaust_memory(environment: Faulty) -> None:
 
 
 def dawdle(environment: Faulty) -> None:
-    time.sleep(0.05)
+    time.sleep(0.02)
 
 
 def wait_for_lock(environment: Faulty) -> None:

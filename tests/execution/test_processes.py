@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import environments
@@ -31,7 +32,11 @@ from nses.rollouts.tasks.catalog import make_task
 
 A = archive(20)
 HEALTHY = plan_of(drift())
-SLOW = plan_of(faulty(dawdle, range(1000)))  # the episodes of HEALTHY, 50 ms each
+SLOW = plan_of(faulty(dawdle, range(1000)))  # the episodes of HEALTHY, 20 ms each
+
+
+OTHERS = perturbed(SLOW, 64)
+OTHERS = replace(OTHERS, theta=OTHERS.theta + 1)
 
 
 def expected(plan: Plan = HEALTHY):  # type: ignore[no-untyped-def]
@@ -42,12 +47,10 @@ def expected(plan: Plan = HEALTHY):  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize(
     "plan",
     [
-        plan_of(drift()),
         plan_of(make_task("point-trap")),
-        plan_of(make_task("point-trap"), native=False),
         plan_of(make_task("CartPole-v1", "final-observation:0,2"), distance="euclidean"),
     ],
-    ids=["drift", "point-trap", "point-trap step by step", "CartPole"],
+    ids=["point-trap", "CartPole"],
 )
 def test_any_number_of_workers_gives_the_bits_of_the_serial_evaluator(plan: Plan):
     candidates, unchanged = perturbed(plan, 50), unperturbed(plan)
@@ -59,6 +62,7 @@ def test_any_number_of_workers_gives_the_bits_of_the_serial_evaluator(plan: Plan
             assert_same(evaluate(unchanged, A), serial[1])
 
 
+@pytest.mark.slow
 def test_more_candidates_than_there_is_room_for_are_played_in_parts():
     with processes(HEALTHY, capacity=64) as evaluate:
         assert evaluate.capacity == 64
@@ -81,12 +85,14 @@ def test_workers_follow_an_archive_that_grows_is_exchanged_and_comes_back():
             assert_same(evaluate(candidates, A), serially(HEALTHY, candidates, A))
 
 
+@pytest.mark.slow
 def test_fewer_candidates_than_workers_are_played():
     candidates = unperturbed(HEALTHY, 1)
     with processes(HEALTHY, workers=3) as evaluate:
         assert_same(evaluate(candidates, A), serially(HEALTHY, candidates, A))
 
 
+@pytest.mark.slow
 def test_p15_workers_are_programs_of_their_own_not_forks():
     """A fork would hold the lock for ever, since its holder stays behind."""
     plan = plan_of(faulty(wait_for_lock, range(1000)))
@@ -111,6 +117,7 @@ def test_p15_workers_are_programs_of_their_own_not_forks():
     assert e.restarts == 0
 
 
+@pytest.mark.slow
 def test_p7_p8_workers_ignore_the_signals_of_the_user_at_all_times():
     sent: list[int] = []
 
@@ -131,12 +138,14 @@ def test_p7_p8_workers_ignore_the_signals_of_the_user_at_all_times():
     assert not any(map(psutil.pid_exists, pids))
 
 
+@pytest.mark.slow
 def test_p8_programs_that_an_environment_starts_do_not_ignore_them():
     plan = plan_of(faulty(use_a_program, {3}))
     with processes(plan, workers=1) as evaluate:
         assert_same(evaluate(perturbed(plan), A), expected())
 
 
+@pytest.mark.slow
 def test_after_an_interruption_the_evaluator_still_works():
     """Whoever was playing is killed, so that no old result turns up later."""
     actions = iter([False, False, True])
@@ -146,26 +155,28 @@ def test_after_an_interruption_the_evaluator_still_works():
 
     with processes(SLOW, should_stop=stop) as evaluate:
         with pytest.raises(Interrupted):
-            evaluate(perturbed(SLOW, 64), A)
+            evaluate(OTHERS, A)
         e = evaluate(perturbed(SLOW), A)
     assert_same(e, expected())
     assert e.restarts == 0
 
 
+@pytest.mark.slow
 def test_p7_after_a_keyboard_interrupt_anywhere_the_evaluator_still_works():
     with processes(SLOW) as evaluate:
         evaluate(perturbed(SLOW), A)
-        for delay in (0.0, 0.02, 0.1, 0.3, 0.31):
+        for delay in (0.0, 0.02, 0.3):
             timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
             with pytest.raises(KeyboardInterrupt):  # noqa: PT012  (it may come anywhere in here)
                 timer.start()
-                evaluate(perturbed(SLOW, 64), A)
+                evaluate(OTHERS, A)
                 timer.join()
         e = evaluate(perturbed(SLOW), A)
     assert_same(e, expected())
     assert e.restarts == 0
 
 
+@pytest.mark.slow
 def test_p7_a_second_keyboard_interrupt_while_cleaning_up_does_no_harm(
     monkeypatch: pytest.MonkeyPatch,
 ):
@@ -183,10 +194,12 @@ def test_p7_a_second_keyboard_interrupt_while_cleaning_up_does_no_harm(
         with monkeypatch.context() as patch:
             patch.setattr(evaluate, "_give_up", second)
             with pytest.raises(KeyboardInterrupt):
-                evaluate(perturbed(SLOW, 64), A)
-        assert any(worker.units for worker in evaluate.workers)
+                evaluate(OTHERS, A)
+        disturbed = {worker.process.pid for worker in evaluate.workers if worker.units}
+        assert disturbed
         evaluate.should_stop = lambda: False
         assert_same(evaluate(perturbed(SLOW), A), expected())
+        assert disturbed.isdisjoint(worker.process.pid for worker in evaluate.workers)
 
 
 def open_files() -> int:
@@ -208,6 +221,7 @@ def test_close_leaves_no_process_and_no_descriptor_behind():
     assert open_files() == files
 
 
+@pytest.mark.slow
 def test_p6_close_does_not_wait_for_workers_that_hang():
     plan = plan_of(late_start(sleep_long))
     with processes(plan):
@@ -267,10 +281,10 @@ def run_script(tmp_path: Path, text: str, **settings) -> subprocess.Popen[str]: 
     (tmp_path / "program").mkdir()
     file = tmp_path / "program" / "main.py"
     file.write_text(text)
-    path = str(Path(environments.__file__).parent)
+    path = [str(Path(environments.__file__).parent), os.environ.get("PYTHONPATH", "")]
     return subprocess.Popen(
         [sys.executable, str(file)],
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path).rstrip(os.pathsep)},
         cwd=tmp_path,
         text=True,
         stdout=subprocess.PIPE,
@@ -289,10 +303,8 @@ print("the same")
     assert (output, errors) == ("the same\n", "")
 
 
-@pytest.mark.parametrize(
-    "end",
-    ["evaluate.close()", "sys.exit(0)", "del evaluate", "evaluate(perturbed(plan), A)", ""],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["evaluate.close()", "sys.exit(0)", "evaluate(perturbed(plan), A)"])
 def test_programs_end_without_noise_whenever_they_end(tmp_path: Path, end: str):
     text = f"""{SCRIPT}
 evaluate = Processes(plan, TABLE.size, capacity=64, workers=2)

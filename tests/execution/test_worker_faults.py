@@ -49,7 +49,7 @@ from nses.execution.processes import Processes
 
 A = archive(20)
 HEALTHY = plan_of(drift())
-SLOW = plan_of(faulty(dawdle, range(1000)))  # the episodes of HEALTHY, 50 ms each
+SLOW = plan_of(faulty(dawdle, range(1000)))  # the episodes of HEALTHY, 20 ms each
 
 
 def expected(n: int = 32) -> Evaluation:
@@ -76,17 +76,19 @@ def kill_playing(evaluate: Processes, victims: int) -> list[float]:
     return times
 
 
-@pytest.mark.parametrize("victims", [1, 3])
+@pytest.mark.parametrize(
+    ("workers", "victims"), [(2, 1), pytest.param(3, 3, marks=pytest.mark.slow)]
+)
 def test_p1_workers_killed_in_mid_generation_change_nothing_but_the_restart_count(
-    victims: int, caplog: pytest.LogCaptureFixture
+    workers: int, victims: int, caplog: pytest.LogCaptureFixture
 ):
-    with processes(SLOW, workers=3) as evaluate:
+    with processes(SLOW, workers) as evaluate:
         pids = {worker.process.pid for worker in evaluate.workers}
         wait_until_ready(evaluate)
         times = kill_playing(evaluate, victims)
         e = evaluate(perturbed(SLOW), A)
         assert len(pids - {worker.process.pid for worker in evaluate.workers}) == victims
-        assert len(evaluate.workers) == 3
+        assert len(evaluate.workers) == workers
         again = evaluate(perturbed(SLOW), A)
     assert_same(e, expected())
     assert e.restarts == victims
@@ -97,6 +99,7 @@ def test_p1_workers_killed_in_mid_generation_change_nothing_but_the_restart_coun
     assert again.restarts == 0
 
 
+@pytest.mark.slow
 def test_p1_workers_killed_between_generations_are_replaced():
     """Even more of them at once than attempts are allowed."""
     workers = module.ATTEMPTS + 1
@@ -109,6 +112,7 @@ def test_p1_workers_killed_between_generations_are_replaced():
     assert e.restarts == workers
 
 
+@pytest.mark.slow
 def test_p1_workers_killed_while_they_start_are_replaced():
     with processes(HEALTHY) as evaluate:
         for worker in evaluate.workers:
@@ -116,6 +120,7 @@ def test_p1_workers_killed_while_they_start_are_replaced():
         assert_same(evaluate(perturbed(HEALTHY), A), expected())
 
 
+@pytest.mark.slow
 def test_p1_a_dead_worker_is_noticed_though_its_child_keeps_the_connection_open(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
@@ -130,28 +135,26 @@ def test_p1_a_dead_worker_is_noticed_though_its_child_keeps_the_connection_open(
     assert time.monotonic() - before < 10.0
 
 
-@pytest.mark.parametrize("fault", [segfault, leave])
-def test_p2_a_candidate_that_kills_every_worker_fails_alone(
-    fault: Callable[..., None], caplog: pytest.LogCaptureFixture
-):
-    plan = plan_of(faulty(fault, {7}))
+def test_p2_a_candidate_that_kills_every_worker_fails_alone(caplog: pytest.LogCaptureFixture):
+    plan = plan_of(faulty(segfault, {7}))
     with processes(plan) as evaluate:
         e = evaluate(perturbed(plan), A)
     assert np.isnan(e.f).nonzero()[0].tolist() == [7]
     assert (e.N[7], e.lengths[7]) == (0.0, 0)
     assert_same(e, expected(), but=(7,))
     assert e.restarts == module.ATTEMPTS
-    reason = "SIGSEGV" if fault is segfault else "exit code 7"
-    assert f"candidate 7 killed 3 workers ({reason})" in warnings(caplog)[-1]
+    assert "candidate 7 killed 3 workers (SIGSEGV)" in warnings(caplog)[-1]
 
 
-def test_p2_unperturbed_episodes_fail_alone_too():
-    plan = plan_of(faulty(segfault, {1}))
+@pytest.mark.slow
+def test_p2_an_unperturbed_episode_that_exits_fails_alone_too(caplog: pytest.LogCaptureFixture):
+    plan = plan_of(faulty(leave, {1}))
     with processes(plan, workers=1) as evaluate:
         e = evaluate(unperturbed(plan), A)
     assert e.b is not None
     assert np.isnan(e.b).all(axis=1).tolist() == [False, True, False, False, False]
     assert_same(e, serially(HEALTHY, unperturbed(HEALTHY), A), but=(1,))
+    assert "candidate 1 killed 3 workers (exit code 7)" in warnings(caplog)[-1]
 
 
 @pytest.mark.slow
@@ -186,6 +189,7 @@ def test_p6_a_candidate_that_always_hangs_ends_it(
     assert not any(map(psutil.pid_exists, pids))
 
 
+@pytest.mark.slow
 def test_p6_a_candidate_that_hangs_once_plays_the_same_episode_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
@@ -199,6 +203,7 @@ def test_p6_a_candidate_that_hangs_once_plays_the_same_episode_again(
     )
 
 
+@pytest.mark.slow
 def test_p6_a_short_deadline_does_not_count_while_workers_start():
     plan = plan_of(late_start(take_three_seconds))
     with processes(plan, workers=1, deadline=2.0) as evaluate:
@@ -207,6 +212,7 @@ def test_p6_a_short_deadline_does_not_count_while_workers_start():
     assert e.restarts == 0
 
 
+@pytest.mark.slow
 def test_p6_a_worker_that_always_hangs_at_the_start_ends_it(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(module, "START", 0.5)
     plan = plan_of(late_start(sleep_long))
@@ -221,7 +227,7 @@ def test_p6_a_worker_that_always_hangs_at_the_start_ends_it(monkeypatch: pytest.
 def test_p6_a_worker_that_hangs_once_at_the_start_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(module, "START", 6.0)
+    monkeypatch.setattr(module, "START", 4.0)
     plan = plan_of(late_start(sleep_long, tmp_path))
     with processes(plan, workers=1, deadline=1.0) as evaluate:
         e = evaluate(perturbed(plan), A)
@@ -233,6 +239,7 @@ def test_p6_a_worker_that_hangs_once_at_the_start_is_replaced(
 def test_p6_a_worker_that_is_stopped_while_it_is_told_something_long_is_replaced():
     large = archive(50_000)  # more than a connection holds
     with processes(HEALTHY) as evaluate:
+        wait_until_ready(evaluate)
         evaluate(perturbed(HEALTHY), A)
         os.kill(evaluate.workers[0].process.pid, signal.SIGSTOP)
         e = evaluate(perturbed(HEALTHY), large)
@@ -240,6 +247,7 @@ def test_p6_a_worker_that_is_stopped_while_it_is_told_something_long_is_replaced
     assert e.restarts == 1
 
 
+@pytest.mark.slow
 def test_p6_time_in_which_the_coordinator_is_stopped_does_not_count(
     monkeypatch: pytest.MonkeyPatch,
 ):
@@ -273,6 +281,7 @@ def test_p13_a_worker_out_of_memory_is_replaced_and_the_log_says_why(
     assert "died (out of memory) while playing candidate 5" in text
 
 
+@pytest.mark.slow
 def test_p13_a_candidate_that_always_needs_too_much_memory_fails_alone(
     caplog: pytest.LogCaptureFixture,
 ):
@@ -284,6 +293,7 @@ def test_p13_a_candidate_that_always_needs_too_much_memory_fails_alone(
     assert "candidate 5 killed 3 workers (out of memory)" in warnings(caplog)[-1]
 
 
+@pytest.mark.slow
 def test_p13_a_worker_killed_as_the_kernel_does_it_is_replaced_and_the_log_says_why(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
@@ -307,6 +317,7 @@ def test_p14_an_exception_that_cannot_be_sent_arrives_as_text(caplog: pytest.Log
     assert "Unsendable: the answer is 42" in text
 
 
+@pytest.mark.slow
 def test_e3_an_environment_that_raises_once_plays_the_same_episode_again(tmp_path: Path):
     plan = plan_of(faulty(complain, range(32), tmp_path))
     with processes(plan, workers=1) as evaluate:
@@ -315,6 +326,7 @@ def test_e3_an_environment_that_raises_once_plays_the_same_episode_again(tmp_pat
     assert e.restarts == 0
 
 
+@pytest.mark.slow
 def test_e3_when_everything_fails_at_first_the_task_is_broken():
     plan = plan_of(faulty(complain, range(32)))
     with (
@@ -324,6 +336,7 @@ def test_e3_when_everything_fails_at_first_the_task_is_broken():
         evaluate(unperturbed(plan), A)
 
 
+@pytest.mark.slow
 def test_e3_a_task_that_worked_may_fail_to_be_set_up_for_a_while(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
@@ -391,9 +404,11 @@ def busy_coordinator(
     return coordinator, pids
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "how"),
     [("hang_with_gil", IN_MAIN_THREAD), ("hang", IN_ANOTHER_THREAD), ("dawdle", IN_MAIN_THREAD)],
+    ids=["in foreign code", "in another thread", "playing"],
 )
 def test_p3_when_the_coordinator_is_killed_its_workers_end_whatever_they_do(
     tmp_path: Path, fault: str, how: str
@@ -409,6 +424,7 @@ def test_p3_when_the_coordinator_is_killed_its_workers_end_whatever_they_do(
     assert shared_memory() <= before
 
 
+@pytest.mark.slow
 def test_p5_when_the_process_group_is_killed_nothing_is_left(tmp_path: Path):
     before = shared_memory()
     coordinator, pids = busy_coordinator(tmp_path, "hang", IN_MAIN_THREAD)

@@ -71,7 +71,7 @@ def test_e22_wrong_types_and_ranges_are_refused_by_name(name, value):
 
 
 def test_e9_k_below_one_is_refused():
-    with pytest.raises(ValueError, match="k must be at least 1 .*got 0"):
+    with pytest.raises(ValueError, match=r"k must be at least 1 .*got 0"):
         changed(BASE, {"k": 0})
 
 

@@ -8,10 +8,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from troubled import Calm
+from troubled import Calm, Wider
 
 import nses
 from nses.core.algorithms import NotFinite
@@ -84,16 +83,28 @@ def test_s8_workers_backend_and_logging_may_differ(tmp_path):
 
 def test_s3_a_run_directory_that_cannot_be_written_is_noticed_before_the_first_episode(tmp_path):
     (tmp_path / "file").write_text("in the way")
+    heard = []
     for impossible in (tmp_path / "file" / "run", Path("/proc/nses/run")):
         with pytest.raises(StorageFailed, match="cannot write to the run directory"):
-            train(
-                impossible,
-                task=nses.Task("never", _never, nses.make_task("CartPole-v1").behavior, 5),
-            )
+            train(impossible, listener=lambda state, record: heard.append(record))
+    assert not heard
 
 
-def _never() -> gym.Env:
-    raise AssertionError("an environment was made")
+def test_s11_a_name_that_is_too_long_for_a_directory_is_a_wrong_setting(tmp_path):
+    with pytest.raises(ValueError, match="too long"):
+        train(tmp_path / ("x" * 300))
+    with pytest.raises(ValueError, match="path of a directory"):
+        train("a\0b")
+
+
+def test_s11_a_link_out_of_the_runs_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "point-trap").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match="point-trap"):
+        nses.train("point-trap", **SMALL)
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_s3_a_run_directory_that_vanishes_is_given_up_after_three_tries(tmp_path, caplog):
@@ -141,6 +152,87 @@ def test_s4_resuming_from_an_older_checkpoint_gives_the_same_digest_and_says_so(
     resumed = nses.resume(run.path)
     assert "000006" in caplog.text
     assert resumed.digest == whole.digest
+
+
+def test_s8_an_environment_of_another_shape_is_refused_and_nothing_is_overwritten(tmp_path):
+    task = nses.Task("calm", Calm, nses.make_task("CartPole-v1").behavior, 10)
+    run = train(tmp_path / "run", task=task, generations=2)
+    before = (run.path / "config.json").read_bytes()
+    with pytest.raises(CheckpointRefused, match="observation space"):
+        nses.resume(run.path, task=replace(task, make=Wider), generations=3)
+    assert (run.path / "config.json").read_bytes() == before
+
+
+def test_s8_a_setting_that_was_edited_in_is_found_in_the_checkpoint(tmp_path):
+    run = train(tmp_path / "run", generations=2)
+    file = run.path / "config.json"
+    document = json.loads(file.read_text())
+    document["config"]["behavior"] = "mean:x,y"
+    file.write_text(json.dumps(document))
+    with pytest.raises(CheckpointRefused, match="behavior: 'mean:x,y' here, None there"):
+        nses.resume(run.path, generations=3)
+
+
+def test_the_best_policy_of_an_extended_run_that_was_stopped_is_the_newest(tmp_path):
+    train(tmp_path / "run", generations=1)
+
+    def stop(state: State, record: dict) -> None:
+        if state.best.generation > 1:
+            raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough") as error:
+        nses.resume(tmp_path / "run", generations=200, listener=stop)
+    assert "nses resume" in error.value.__notes__[0]
+    run = nses.load(tmp_path / "run")
+    assert run.best.generation == run.state.best.generation > 1  # nor was a generation lost
+    assert run.retest == []
+    assert not run.finished
+
+
+def test_a_first_try_that_failed_does_not_stand_in_the_way_of_the_next(tmp_path):
+    with pytest.raises(TaskBroken):
+        train(tmp_path / "run", task="troubled:Unpaid", max_steps=10)
+    assert train(tmp_path / "run", task="troubled:Calm", max_steps=10).finished
+
+
+def test_settings_about_a_task_of_ones_own_are_applied_or_refused(tmp_path):
+    task = nses.Task("calm", Calm, nses.make_task("CartPole-v1").behavior, 10, distance="euclidean")
+    run = train(tmp_path / "a", task=task, behavior="final-observation:0", max_steps=4)
+    assert run.config.distance == "euclidean"
+    assert run.facts.behavior_size == 1
+    assert run.metrics[-1]["env_steps"] == 4 * run.metrics[-1]["episodes"]
+    with pytest.raises(ValueError, match="takes no environment arguments"):
+        train(tmp_path / "b", task=task, environment={"a": 1})
+
+
+def test_a_run_on_a_task_object_asks_for_it_when_it_is_resumed_by_name(tmp_path):
+    task = nses.Task("calm", Calm, nses.make_task("CartPole-v1").behavior, 10)
+    run = train(tmp_path / "run", task=task, generations=2)
+    with pytest.raises(ValueError, match="only Python can bring along"):
+        nses.resume(run.path, generations=3)
+    with pytest.raises(ValueError, match="only Python can bring along"):
+        nses.evaluate(run)
+    assert len(nses.evaluate(run, episodes=3, task=task).returns) == 3
+
+
+def test_a_moved_run_goes_on_where_it_lies(tmp_path):
+    train(tmp_path / "here", generations=2)
+    shutil.move(tmp_path / "here", tmp_path / "there")
+    assert nses.resume(tmp_path / "there", generations=3).path == tmp_path / "there"
+    assert not (tmp_path / "here").exists()
+
+
+def test_versions_of_the_beginning_stay_and_later_ones_are_added(tmp_path):
+    run = train(tmp_path / "run", generations=2)
+    file = run.path / "config.json"
+    document = json.loads(file.read_text())
+    document["versions"]["numpy"] = "1.0.0"
+    file.write_text(json.dumps(document))
+    nses.resume(run.path, generations=3)
+    after = json.loads(file.read_text())
+    assert after["versions"]["numpy"] == "1.0.0"
+    assert after["resumed"][0]["generation"] == 2
+    assert after["resumed"][0]["versions"]["numpy"] == np.__version__
 
 
 def test_other_versions_are_said_on_resume(tmp_path, caplog):
@@ -273,5 +365,6 @@ def test_recipes_and_keywords_make_the_configuration_that_is_stored(tmp_path):
     expected = replace(
         nses.recipe("point-trap", "smoke", "nsra-es"),
         seed=1, k=3, generations=1, backend="serial", tensorboard=False, run_dir=str(run.path),
+        distance="squared-euclidean",
     )  # fmt: skip
     assert run.config == expected

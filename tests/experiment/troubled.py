@@ -24,6 +24,19 @@ class Calm(gym.Env):
         return float(action[0])
 
 
+class Wider(Calm):
+    """Shows more than Calm."""
+
+    observation_space = spaces.Box(-10.0, 10.0, (3,), np.float64)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(3), {}
+
+    def step(self, action):
+        return np.zeros(3), 0.0, True, False, {}
+
+
 class Unpaid(Calm):
     """Returns that are not numbers."""
 

@@ -38,20 +38,29 @@ class Algorithm:
 
     name: str
     objective: Callable[[Floats, Floats, float], Floats]
+    w: float | None  # the weight that the objective amounts to; None where it is a hyperparameter
     adapt: Callable[..., Weight]
-    population: bool  # whether it has M members, or always one
+    population: bool  # whether it has M members, or one
 
 
+# fmt: off
 ALGORITHMS = {
     row.name: row
     for row in (
-        #          name       F_i = objective(f_i, N_i, w)             w_{t+1}  M > 1
-        Algorithm("es", lambda f, N, w: f, keep, False),
-        Algorithm("ns-es", lambda f, N, w: N, keep, True),
-        Algorithm("nsr-es", lambda f, N, w: (f + N) / 2, keep, True),
-        Algorithm("nsra-es", lambda f, N, w: w * f + (1 - w) * N, adapt, True),
+        #         name       F_i                                  w_0   w_{t+1}  M > 1
+        Algorithm("es",      lambda f, N, w: f,                   1.0,  keep,    False),
+        Algorithm("ns-es",   lambda f, N, w: N,                   0.0,  keep,    True),
+        Algorithm("nsr-es",  lambda f, N, w: (f + N) / 2,         0.5,  keep,    True),
+        Algorithm("nsra-es", lambda f, N, w: w * f + (1 - w) * N, None, adapt,   True),
     )
 }
+# fmt: on
+
+
+def initial_weights(algorithm: Algorithm, h: "Hyperparameters") -> tuple[Weight, ...]:
+    """One for all members, or one each."""
+    w = h.w if algorithm.w is None else algorithm.w
+    return (Weight(w=w),) * (h.M if h.weight_per_member else 1)
 
 
 @dataclass(frozen=True)
@@ -146,7 +155,7 @@ class Search:
         A = archive.archive_of([x.b for x in assessed])
         j = max(range(h.M), key=lambda j: assessed[j].f)
         best = Best(members[j].theta, members[j].moments, members[j].behavior, assessed[j].f, 0, j)
-        weights = (Weight(w=h.w),) * (h.M if h.weight_per_member else 1)
+        weights = initial_weights(self.algorithm, h)
         episodes, env_steps = _cost([x.evaluation for x in assessed])
         return State(0, tuple(members), A, weights, best, episodes, env_steps)
 
@@ -201,7 +210,7 @@ class Search:
             archive_size=len(state.archive),
             episodes=state.episodes,
             env_steps=state.env_steps,
-            failed=len(e.f) - len(finite),
+            failed=sum(int((~np.isfinite(x.f)).sum()) for x in played),
             gradient_norm=float(np.sqrt((g * g).sum())),
             behavior=tuple(new.b.tolist()) if new.b.size <= LONGEST_REPORTED_BEHAVIOR else (),
             selection=tuple(P.tolist()),

@@ -32,7 +32,10 @@ class Archive:
 
     @property
     def rows(self) -> NDArray[np.float64]:
-        return self.buffer.data[: self.size]
+        """All entries, to be read only: newer and older values share them."""
+        rows = self.buffer.data[: self.size]
+        rows.flags.writeable = False
+        return rows
 
     def append(self, b: ArrayLike) -> "Archive":
         """A with b, or with each row of b, at its end."""

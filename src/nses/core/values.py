@@ -97,7 +97,7 @@ class Report:
     archive_size: int
     episodes: int  # played since the start of the run
     env_steps: int
-    failed: int  # candidates without a finite return
+    failed: int  # episodes without a finite return
     gradient_norm: float
     behavior: tuple[float, ...]  # b(theta_{t+1}); empty where it is long
     selection: tuple[float, ...]  # P(m) of Eq. 1

@@ -206,8 +206,9 @@ class Processes:
         looked = time.monotonic()
         while batch.pending or any(worker.units for worker in self.workers):
             self._recruit()
-            for worker in self.workers:
-                self._hand_out(worker, batch)
+            for room in range(1, IN_FLIGHT + 1):  # one for everybody before a second for anybody
+                for worker in self.workers:
+                    self._hand_out(worker, batch, room)
             for connection in wait([w.connection for w in self.workers], TICK):
                 worker = next(w for w in self.workers if w.connection is connection)
                 try:
@@ -238,16 +239,15 @@ class Processes:
         if candidates.epsilon is not None:
             shared["offsets"][: n // 2] = candidates.epsilon.offsets
 
-    def _hand_out(self, worker: Worker, batch: Batch) -> None:
-        if not worker.ready:
+    def _hand_out(self, worker: Worker, batch: Batch, room: int) -> None:
+        if not (batch.pending and worker.ready and len(worker.units) < room):
             return
+        unit = batch.pending.popleft()
+        worker.units.append(unit)  # first of all: who has units does not survive a mishap
         try:
-            while batch.pending and len(worker.units) < IN_FLIGHT:
-                unit = batch.pending.popleft()
-                worker.units.append(unit)  # first of all: who has units does not survive a mishap
-                self._teach(worker, batch.archive)
-                perturbed = batch.candidates.epsilon is not None
-                worker.connection.send(("unit", batch.number, perturbed, unit))
+            self._teach(worker, batch.archive)
+            perturbed = batch.candidates.epsilon is not None
+            worker.connection.send(("unit", batch.number, perturbed, unit))
         except OSError:  # it is dead or does not listen; the next wait says so, its units come back
             worker.process.kill()
 

@@ -11,6 +11,7 @@ from nses.execution.evaluator import Plan
 from nses.execution.processes import Processes
 from nses.execution.serial import Serial
 from nses.experiment.config import Config
+from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.spaces import input_of, output_of
@@ -18,13 +19,22 @@ from nses.rollouts.tasks.catalog import make_task
 from nses.rollouts.tasks.task import Facts, Task
 
 
-def task_of(config: Config) -> Task:
-    return make_task(
-        config.task,
-        config.behavior,
+def task_of(config: Config, own: Task | None = None) -> Task:
+    """The task that a configuration names, or a user's own one with what it says about it."""
+    if own is None:
+        return make_task(
+            config.task,
+            config.behavior,
+            distance=config.distance,
+            max_steps=config.max_steps,
+            **config.environment_arguments,
+        )
+    if config.environment:
+        raise ValueError("a Task makes its environment itself and takes no environment arguments.")
+    return own.revised(
+        behavior=None if config.behavior is None else parse_behavior(config.behavior),
         distance=config.distance,
-        max_steps=config.max_steps,
-        **config.environment_arguments,
+        step_limit=config.max_steps,
     )
 
 
@@ -34,7 +44,7 @@ def policy_of(config: Config, facts: Facts) -> Policy:
     return MLP(sizes, config.activation, config.normalize)
 
 
-def hyperparameters_of(config: Config) -> Hyperparameters:
+def hyperparameters_of(config: Config, distance: str) -> Hyperparameters:
     return Hyperparameters(
         n=config.n,
         sigma=config.sigma,
@@ -51,9 +61,13 @@ def hyperparameters_of(config: Config) -> Hyperparameters:
         ordinal_ranks=config.ranks == "ordinal",
         fresh_selection=config.selection == "fresh",
         optimizer=config.optimizer,
-        distance=config.distance,
+        distance=distance,
         moments_probability=config.moments_probability if config.normalize else 0.0,
     )
+
+
+def plan_of(config: Config, task: Task, policy: Policy) -> Plan:
+    return Plan(task, policy, config.k, task.distance, config.action_noise, config.native)
 
 
 @contextmanager
@@ -62,7 +76,7 @@ def search_of(
 ) -> Iterator[Search]:
     """The search of a configuration, with its workers, which end with the context."""
     policy = policy_of(config, task.facts)
-    plan = Plan(task, policy, config.k, config.distance, config.action_noise, config.native)
+    plan = plan_of(config, task, policy)
     size = table_size(policy.size)
     if config.backend == "serial":
         evaluator = Serial(plan, should_stop)
@@ -81,7 +95,7 @@ def search_of(
         fill_table(table, config.seed)  # while the workers start
         yield Search(
             algorithm=ALGORITHMS[config.algorithm],
-            hyperparameters=hyperparameters_of(config),
+            hyperparameters=hyperparameters_of(config, task.distance),
             seed=config.seed,
             initial_theta=policy.init,
             observation_size=policy.observation_size,

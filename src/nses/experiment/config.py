@@ -6,6 +6,7 @@ import math
 import types
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from numbers import Integral, Real
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 
@@ -68,8 +69,8 @@ class Config:
     behavior: str | None = None
     """What novelty looks at: final:KEY,KEY of info, final-observation:0,1 (also mean, trajectory),
     or package.module:attribute. A shipped task has its own."""
-    distance: Literal["squared-euclidean", "euclidean"] = "squared-euclidean"
-    """How behaviors are compared."""
+    distance: Literal["squared-euclidean", "euclidean"] | None = None
+    """How behaviors are compared; the task says so if this does not."""
     max_steps: int | None = None
     """Step limit of an episode, where the environment has none or a longer one."""
     environment: tuple[str, ...] = ()
@@ -110,7 +111,7 @@ class Config:
 # What a run may change between its beginning and its end without becoming another run.
 CHANGEABLE = frozenset(
     [
-        "recipe",  # its settings are all there, by name
+        "recipe",  # its settings are all stored by name
         "generations",
         "run_dir",
         "workers",
@@ -169,6 +170,8 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
         if not _matches(value, _HINTS[name]):
             errors.append(f"{name} must be {_describe(_HINTS[name])}, got {value!r}.")
             continue
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            value = int(value)  # NumPy's integers are not JSON
         accepted[name] = value if _HINTS[name] is not float else float(value)  # type: ignore[arg-type]
     new = replace(config, **accepted)
     errors += _violations(new)
@@ -231,9 +234,9 @@ def _matches(value: Any, hint: Any) -> bool:
     if get_origin(hint) is tuple:
         return isinstance(value, tuple) and all(_matches(x, get_args(hint)[0]) for x in value)
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return isinstance(value, Real) and not isinstance(value, bool)
     if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool)
+        return isinstance(value, Integral) and not isinstance(value, bool)
     return isinstance(value, hint)
 
 

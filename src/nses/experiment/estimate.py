@@ -14,14 +14,13 @@ from nses.core import archive, moments, noise
 from nses.core.seeding import Purpose, generator
 from nses.core.values import Candidates
 from nses.execution.cpus import ONE_THREAD, usable_cpus
-from nses.execution.evaluator import Plan
 from nses.execution.serial import Serial
-from nses.experiment.build import policy_of, task_of
+from nses.experiment.build import plan_of, policy_of, task_of
 from nses.experiment.config import Config
 from nses.experiment.progress import duration
 
 MEASURED_SECONDS = 2.0
-SCALING = 0.95  # share of the ideal that two and more workers reach (benchmarks/results)
+SCALING = 0.95  # share of the ideal speed that several workers reach on idle cores
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,7 @@ def estimate(config: Config) -> Estimate:
     table = np.empty(noise.table_size(policy.size), np.float32)
     noise.fill_table(table, config.seed)
     steps, episodes, seconds = 0, 0, 0.0
-    plan = Plan(task, policy, config.k, config.distance, config.action_noise, config.native)
-    with Serial(plan) as play:
+    with Serial(plan_of(config, task, policy)) as play:
         while seconds < MEASURED_SECONDS:
             theta = policy.init(generator(config.seed, 0, episodes, Purpose.POLICY_INIT))
             epsilon = noise.sample(table, policy.size, 2, config.seed, episodes)
@@ -73,7 +71,8 @@ def estimate(config: Config) -> Estimate:
             episodes += 2
     speed, length = steps / seconds, steps / (episodes - 2)
     coordinator = _coordinator_seconds(config, table, policy.size)
-    played = config.n + config.evaluation_episodes
+    assessments = 1 + (config.members if config.selection == "fresh" else 0)
+    played = config.n + assessments * config.evaluation_episodes
     ideal = workers * (SCALING if workers > 1 else 1.0)
 
     def generation(episode_steps: float) -> float:
@@ -92,7 +91,9 @@ def estimate(config: Config) -> Estimate:
         longest_generation=generation(task.step_limit),
         memory=_memory(config, policy.size, task.behavior_size, workers, table.nbytes),
         generations=config.generations,
-        episodes=config.generations * played,
+        episodes=config.generations * played
+        + config.members * config.evaluation_episodes
+        + config.retest_episodes,
     )
 
 
@@ -101,7 +102,7 @@ def _coordinator_seconds(config: Config, table: noise.Table, d: int) -> float:
     n = min(config.n, max(2, 2 * (20_000_000 // d)))
     epsilon = noise.sample(table, d, n, config.seed, 0)
     F = np.linspace(-0.5, 0.5, n)
-    epsilon.weighted_sum(F[:2].copy()) if n < 2 else epsilon.weighted_sum(F)
+    epsilon.weighted_sum(F)  # compiles, or loads what was compiled
     before = time.perf_counter()
     epsilon.weighted_sum(F)
     return (time.perf_counter() - before) * config.n / n + 2e-3

@@ -1,5 +1,6 @@
 """Fresh episodes of a trained policy."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,8 @@ from numpy.typing import NDArray
 from nses.core import archive
 from nses.core.seeding import Purpose, episode_seeds
 from nses.core.values import Candidates
-from nses.execution.evaluator import Plan
 from nses.execution.serial import Serial
-from nses.experiment.build import policy_of, task_of
+from nses.experiment.build import plan_of, policy_of
 from nses.experiment.progress import short
 from nses.experiment.run import Run
 from nses.rollouts.tasks.task import Task
@@ -30,13 +30,13 @@ class Tested:
         """All of it as JSON takes it."""
         f = self.returns
         return {
-            "mean": float(f.mean()),
-            "std": float(f.std()),
-            "min": float(f.min()),
-            "max": float(f.max()),
-            "returns": f.tolist(),
+            "mean": _standard(f.mean()),
+            "std": _standard(f.std()),
+            "min": _standard(f.min()),
+            "max": _standard(f.max()),
+            "returns": [_standard(x) for x in f],
             "lengths": self.lengths.tolist(),
-            "behaviors": self.behaviors.tolist(),
+            "behaviors": [[_standard(x) for x in b] for b in self.behaviors],
         }
 
     def __str__(self) -> str:
@@ -48,6 +48,11 @@ class Tested:
         )
 
 
+def _standard(value: float) -> float | None:
+    """JSON has no NaN; a failed episode has no return."""
+    return float(value) if math.isfinite(value) else None
+
+
 def evaluate(
     run: Run, policy: str = "best", episodes: int = 30, seed: int = 0, task: Task | None = None
 ) -> Tested:
@@ -55,8 +60,8 @@ def evaluate(
     if episodes < 1:
         raise ValueError(f"episodes must be at least 1, got {episodes}.")
     theta, moments = run.parameters(policy)
-    task = task or task_of(run.config)
-    plan = Plan(task, policy_of(run.config, run.facts), run.config.k, native=run.config.native)
+    chosen = run.task(task)
+    plan = plan_of(run.config, chosen, policy_of(run.config, run.facts))
     seeds = episode_seeds(run.config.seed, seed, 0, Purpose.FRESH_EPISODES, episodes)
     with Serial(plan) as play:
         e = play(Candidates(theta, moments, seeds), archive.empty(0))

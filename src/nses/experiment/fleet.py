@@ -22,7 +22,7 @@ from nses.experiment.interruption import Interruption, Stopped
 from nses.experiment.loggers import METRICS
 
 POLL_SECONDS = 0.2
-PATIENCE = 60.0  # seconds for a run that is asked to stop to write its checkpoint
+PATIENCE = 8.0  # seconds for all runs that are asked to stop to write their checkpoints
 LAST_LINES = 8  # of what a run said
 TAIL = 64 << 10  # bytes at the end of metrics.jsonl that hold its last line
 
@@ -45,6 +45,7 @@ class Job:
 
     config: Config
     directory: Path
+    native: bool  # whether its episodes are our own compiled code, which needs no guard
 
     @property
     def name(self) -> str:
@@ -54,9 +55,10 @@ class Job:
     def arguments(self) -> list[str]:
         """Of `nses`; what they do not say is as in the recipe."""
         c = self.config
+        backend = ["--backend", "serial"] if self.native else ["--workers", "1"]
         return [
             "train", c.task, "--algorithm", c.algorithm, "--recipe", c.recipe,
-            "--seed", str(c.seed), "--backend", "serial", "--run-dir", str(self.directory),
+            "--seed", str(c.seed), "--run-dir", str(self.directory), *backend,
         ]  # fmt: skip
 
 
@@ -116,10 +118,10 @@ class Child:
         self.errors.seek(0)
         return self.errors.read().decode(errors="replace").splitlines()[-LAST_LINES:]
 
-    def close(self) -> None:
-        """Wait until it has gone, but not for ever."""
+    def close(self, end: float) -> None:
+        """Wait until it has gone, but not beyond `end` (monotonic)."""
         try:
-            self.process.wait(PATIENCE)
+            self.process.wait(max(0.0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -132,14 +134,14 @@ def train_all(
     side_by_side: int,
     update: Callable[[Progress], None],
     console: Console,
-) -> dict[str, str]:
-    """Bring all jobs to their end, in order; the names of those that failed, and how they ended.
+) -> None:
+    """Bring all jobs to their end, in order; RunsFailed names those that failed, when all ended.
 
     `progress` follows them, and `update` sees it several times a second. Ctrl-C and SIGTERM stop
     every run at a checkpoint, then raise KeyboardInterrupt or Stopped.
     """
     waiting = deque(job for job in jobs if not progress[job].done)
-    failed: dict[str, str] = {}
+    failed: dict[str, tuple[str, int]] = {}  # by name: how it ended, and its exit code
     with Interruption() as stop, _children() as children:
         while waiting or children:
             while waiting and len(children) < side_by_side:
@@ -153,13 +155,24 @@ def train_all(
                 if fault is not None:
                     children.remove(child)
                     _report(child, fault, console)
-                    child.close()
+                    child.close(end=0.0)
                 if fault:
-                    failed[child.job.name] = fault
+                    failed[child.job.name] = (fault, child.process.returncode)
             update(progress)
     if stop.signum is not None:
         raise KeyboardInterrupt if stop.signum == signal.SIGINT else Stopped(stop.signum)
-    return failed
+    if failed:
+        raise RunsFailed(len(jobs), failed)
+
+
+class RunsFailed(Exception):
+    """Some runs did not get to their end; the exit code is theirs where they agree."""
+
+    def __init__(self, jobs: int, failed: dict[str, tuple[str, int]]):
+        names = ", ".join(f"{name} ({fault})" for name, (fault, _) in failed.items())
+        super().__init__(f"{len(failed)} of {jobs} runs failed: {names}.")
+        codes = {code for _, code in failed.values()}
+        self.exit_code = codes.pop() if len(codes) == 1 and min(codes) > 0 else 1
 
 
 @contextmanager
@@ -171,8 +184,9 @@ def _children() -> Iterator[list[Child]]:
     finally:
         for child in children:
             child.process.terminate()
+        end = time.monotonic() + PATIENCE
         for child in children:
-            child.close()
+            child.close(end)
 
 
 def _report(child: Child, fault: str, console: Console) -> None:

@@ -5,20 +5,24 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from nses.experiment import checkpoint
 from nses.experiment.config import to_dict
 from nses.experiment.recipes import GENERAL, recipe
-from nses.experiment.run import Run
+from nses.experiment.run import CHECKPOINTS, Run
 from nses.rollouts.tasks.catalog import SHIPPED, make_task
 
 
 def facts_of(run: Run) -> dict[str, Any]:
     """Facts by name, in the order in which a person asks for them."""
-    config, state, retest = run.config, run.state, run.retest
+    config = run.config
+    if not checkpoint.stored(run.path / CHECKPOINTS):
+        return {"task": config.task, "algorithm": config.algorithm, "generation": "none yet"}
+    state, retest = run.state, run.retest
     base = to_dict(recipe(config.task, config.recipe, config.algorithm))
     changes = {
         name: value
         for name, value in to_dict(config).items()
-        if value != base[name] and name not in ("seed", "run_dir", "generations")
+        if value != base[name] and name not in ("seed", "run_dir", "generations", "distance")
     }
     records = run.metrics
     facts: dict[str, Any] = {

@@ -6,8 +6,11 @@ import threading
 from types import FrameType
 
 
-class Stopped(Exception):
-    """Training was asked to stop and did; what was committed is on disk."""
+class Stopped(BaseException):
+    """Training was asked to stop and did; what was committed is on disk.
+
+    Not an Exception, as KeyboardInterrupt is none: who catches errors does not mean this.
+    """
 
     def __init__(self, signum: int):
         super().__init__(f"stopped by {signal.Signals(signum).name}")

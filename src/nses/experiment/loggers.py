@@ -4,6 +4,8 @@ import json
 import logging
 import math
 import os
+import socket
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -33,18 +35,28 @@ def _standard(value: Any) -> Any:
 
 
 def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a metrics file; a torn last line and the marks of gaps are left out."""
+    """The generations of a metrics file; a torn last line and the marks of gaps are left out."""
+    return (record for record in _records(path) if "generation" in record)
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    """What can be read of the lines: generations and gaps."""
     try:
-        text = path.read_text()
+        text = path.read_text(errors="replace")
     except FileNotFoundError:
         return
     for line in text.splitlines():
         try:
             record = json.loads(line)
-        except json.JSONDecodeError:
+            _last(record)
+        except (ValueError, TypeError, LookupError):
             continue
-        if isinstance(record, dict) and isinstance(record.get("generation"), int):
-            yield record
+        yield record
+
+
+def _last(record: dict[str, Any]) -> int:
+    """The last generation that a line speaks of."""
+    return int(record["generation"] if "generation" in record else record["gap"][1])
 
 
 class MetricsLog:
@@ -56,8 +68,8 @@ class MetricsLog:
 
     def __init__(self, directory: Path, generation: int):
         self.path = directory / METRICS
-        kept = [r for r in read_metrics(self.path) if r["generation"] <= generation]
-        self.seconds = float(kept[-1].get("seconds") or 0.0) if kept else 0.0
+        kept = [r for r in _records(self.path) if _last(r) <= generation]
+        self.seconds = max((float(r.get("seconds") or 0.0) for r in kept), default=0.0)
         write_atomically(self.path, "".join(json.dumps(r) + "\n" for r in kept).encode())
         self.file = self.path.open("ab", buffering=0)
         self.gap: list[int] = []
@@ -100,18 +112,23 @@ class MetricsLog:
 
 
 class TensorBoard:
-    """One event per generation with all its numbers, in a thread of its own."""
+    """One event per generation with all its numbers. A full disk ends it, with a warning."""
 
     def __init__(self, directory: Path, generation: int):
-        from tensorboardX import SummaryWriter  # 0.2 s to import
+        from tensorboardX.proto.event_pb2 import Event, SessionLog  # type: ignore[attr-defined]
+        from tensorboardX.record_writer import RecordWriter
 
-        self.writer = SummaryWriter(
-            str(directory / "tensorboard"),
-            purge_step=generation + 1 if generation else None,
-            flush_secs=10,
-        )
+        folder = directory / "tensorboard"
+        folder.mkdir(exist_ok=True)
+        name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}"
+        self.writer: Any = RecordWriter(str(folder / name))
+        self._put(Event(wall_time=time.time(), file_version="brain.Event:2"))
+        if generation:  # what was written beyond the checkpoint is void
+            start = SessionLog(status=SessionLog.START)
+            self._put(Event(wall_time=time.time(), step=generation + 1, session_log=start))
 
     def write(self, record: dict[str, Any]) -> None:
+        from tensorboardX.proto.event_pb2 import Event  # type: ignore[attr-defined]
         from tensorboardX.proto.summary_pb2 import Summary  # type: ignore[attr-defined]
 
         values = [
@@ -119,7 +136,19 @@ class TensorBoard:
             for name, value in record.items()
             if isinstance(value, int | float) and name != "generation"
         ]
-        self.writer.file_writer.add_summary(Summary(value=values), record["generation"])  # type: ignore[union-attr]
+        summary = Summary(value=values)
+        self._put(Event(wall_time=time.time(), step=record["generation"], summary=summary))
+
+    def _put(self, event: Any) -> None:
+        if self.writer is None:
+            return
+        try:
+            self.writer.write(event.SerializeToString())
+            self.writer.flush()
+        except OSError as error:
+            log.warning("TensorBoard events are not written any more: %s.", error)
+            self.writer = None
 
     def close(self) -> None:
-        self.writer.close()
+        if self.writer is not None:
+            self.writer.close()

@@ -8,7 +8,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
-from rich.table import Table
 
 from nses.core.values import State
 from nses.experiment.config import Config
@@ -40,7 +39,7 @@ class ProgressView:
         now, done = time.monotonic(), record["generation"]
         if self.began is None:
             self.began = (now, done)
-        text = numbers(record, self.config, self._left(now, done))
+        text = numbers(record, self._left(now, done))
         if self.console.is_terminal:
             self.bar.update(self.task, completed=done, numbers=text)
         elif now - self.shown >= PLAIN_SECONDS or done == self.config.generations:
@@ -69,12 +68,12 @@ class ProgressView:
         self.bar.stop()
 
 
-def numbers(record: dict[str, Any], config: Config, left: str) -> str:
+def numbers(record: dict[str, Any], left: str) -> str:
     """best, mean return, w, novelty, speed and time left, in one line."""
-    weight = f"  w {record['weight']:.2f}" if config.algorithm == "nsra-es" else ""
     return (
-        f"best {short(record['best'])}  mean {short(record['return_mean'])}{weight}"
-        f"  novelty {short(record['novelty_mean'])}  {record['steps_per_second']:,.0f} steps/s"
+        f"best {short(record['best'])}  mean {short(record['return_mean'])}"
+        f"  w {record['weight']:.2f}  novelty {short(record['novelty_mean'])}"
+        f"  {record['steps_per_second']:,.0f} steps/s"
         f"  {left} left"
     )
 
@@ -98,16 +97,20 @@ def show_end(run: Run, console: Console) -> None:
     mean = sum(retest) / len(retest)
     spread = math.sqrt(sum((x - mean) ** 2 for x in retest) / len(retest))
     directory = shlex.quote(str(run.path))
-    table = Table.grid(padding=(0, 2))
-    table.add_row(
-        "best policy",
-        f"{short(best.score)} when it won (generation {best.generation}, member {best.member}); "
-        f"{short(mean)} ± {short(spread)} in {len(retest)} fresh episodes",
-    )
-    table.add_row("run", f"{directory} (best.safetensors, archive.safetensors, metrics.jsonl)")
-    table.add_row("test it", f"nses evaluate {directory}")
-    table.add_row("train on", f"nses resume {directory} --generations {2 * run.config.generations}")
+    lines = {
+        "best policy": f"{short(best.score)} when it won (generation {best.generation}, "
+        f"member {best.member}), {short(mean)} ± {short(spread)} in {len(retest)} fresh episodes",
+        "run": f"{directory} (best.safetensors, archive.safetensors, metrics.jsonl)",
+        "test it": f"nses evaluate {directory}",
+        "train on": f"nses resume {directory} --generations {2 * run.config.generations}",
+        "in Python": f"nses.load({str(run.path)!r}).policy('best')(observation)",
+    }
     if run.config.tensorboard:
-        table.add_row("curves", f"tensorboard --logdir {directory}/tensorboard")
-    table.add_row("in Python", f"nses.load({str(run.path)!r}).policy('best')(observation)")
-    console.print(table, soft_wrap=True, highlight=False)
+        lines["curves"] = f"tensorboard --logdir {directory}/tensorboard"
+    for name, text in lines.items():
+        say(console, name, text)
+
+
+def say(console: Console, name: str, text: str) -> None:
+    """A line that can be copied: neither wrapped nor interpreted."""
+    console.print(f"{name:15}{text}", soft_wrap=True, highlight=False, markup=False)

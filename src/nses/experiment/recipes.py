@@ -1,6 +1,8 @@
 """Recipes: functions that return a full configuration, by task and name."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 from nses.experiment.config import Config
 
@@ -84,5 +86,43 @@ def _point_trap_laptop(task: str, algorithm: str) -> Config:
     )
 
 
+def _humanoid_laptop(task: str, algorithm: str) -> Config:
+    """The paper's settings, scaled down to an hour or so on two cores."""
+    return Config(
+        task=task,
+        algorithm=algorithm,  # type: ignore[arg-type]
+        recipe="laptop",
+        generations=300,
+        n=200,
+        members=POPULATION.get(algorithm, 3),
+        evaluation_episodes=5,
+        weight_patience=10,
+        hidden=(64, 64),
+        moments_probability=0.1,
+    )
+
+
+def _with(base: Recipe, **changes: Any) -> Recipe:
+    """A recipe that differs from another in a few settings."""
+    return lambda task, algorithm: replace(base(task, algorithm), **changes)
+
+
 GENERAL: dict[str, Recipe] = {"paper": _paper, "laptop": _laptop, "smoke": _smoke}
-TASK_RECIPES: dict[str, dict[str, Recipe]] = {"point-trap": {"laptop": _point_trap_laptop}}
+
+# The network of the paper, so that a smoke test sees its 166,673 parameters.
+_humanoid_smoke = _with(_smoke, hidden=(256, 256))
+
+TASK_RECIPES: dict[str, dict[str, Recipe]] = {
+    "point-trap": {"laptop": _point_trap_laptop},
+    "humanoid": {
+        "paper": _with(_paper, generations=600),
+        "laptop": _humanoid_laptop,
+        "smoke": _humanoid_smoke,
+    },
+    "humanoid-trap": {"laptop": _humanoid_laptop, "smoke": _humanoid_smoke},
+    "swimmer-trap": {
+        "laptop": _with(_laptop, generations=300, n=40, evaluation_episodes=5, max_steps=300),
+    },
+    "ant-trap": {"laptop": _with(_laptop, generations=200)},
+    "halfcheetah": {"laptop": _with(_laptop, generations=500)},
+}

@@ -8,7 +8,7 @@ import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,9 @@ from nses.core.algorithms import ALGORITHMS
 from nses.execution.cpus import usable_cpus
 from nses.experiment import figures
 from nses.experiment.config import changed, differences
-from nses.experiment.fleet import Job, Progress, Reached, reached, train_all
+from nses.experiment.fleet import Job, Progress, Reached, RunsFailed, reached, train_all
 from nses.experiment.interruption import Stopped
-from nses.experiment.progress import PLAIN_SECONDS, duration, short
+from nses.experiment.progress import PLAIN_SECONDS, duration, say, short
 from nses.experiment.recipes import recipe as recipe_of
 from nses.experiment.run import CONFIG, Run, load
 from nses.experiment.statistics import BASELINE, Outcome, Row, compare, outcome_of
@@ -46,7 +46,7 @@ def reproduce(
 ) -> None:
     """Train every algorithm with every seed, where that is not done yet, and compare them.
 
-    ValueError names the runs that failed, after all the others have ended.
+    RunsFailed names the runs that failed, after all the others have ended.
     """
     if not seeds:
         raise ValueError(f"runs must be at least 1, got {len(seeds)}.")
@@ -58,6 +58,7 @@ def reproduce(
         Job(
             changed(recipe_of(experiment, recipe, algorithm), {"seed": seed}),
             home / algorithm / f"seed-{seed}",
+            native=task.native is not None,
         )
         for seed in seeds  # the outer loop, so that the algorithms advance together
         for algorithm in ALGORITHMS
@@ -66,19 +67,14 @@ def reproduce(
     with storing(home):
         home.mkdir(parents=True, exist_ok=True)
     again = command(experiment, recipe, seeds, directory)
-    failed = _train(jobs, progress, workers or usable_cpus(), again, console)
-    if failed:
-        names = ", ".join(f"{name} ({fault})" for name, fault in failed.items())
-        raise ValueError(
-            f"{len(failed)} of {len(jobs)} runs failed: {names}.\nto continue: {again}"
-        )
+    _train(jobs, progress, workers or usable_cpus(), again, console)
     runs = {
         algorithm: [load(job.directory) for job in jobs if job.config.algorithm == algorithm]
         for algorithm in ALGORITHMS
     }
     _conclude(task, runs, home, console)
     more = command(experiment, recipe, range(seeds.start, seeds.start + 2 * len(seeds)), directory)
-    _say(console, "more seeds", more)
+    say(console, "more seeds", more)
 
 
 def finished(job: Job) -> bool:
@@ -91,7 +87,7 @@ def finished(job: Job) -> bool:
     try:
         run = load(job.directory)
         there, here = run.config.generations, job.config.generations
-        lines = differences(job.config, run.config)
+        lines = differences(replace(job.config, distance=run.config.distance), run.config)
         if there > here:
             lines.append(f"generations: {here} here, {there} there")
         if lines:
@@ -113,7 +109,7 @@ def command(experiment: str, recipe: str, seeds: range, directory: Path) -> str:
 
 def _train(
     jobs: Sequence[Job], progress: Progress, cpus: int, again: str, console: Console
-) -> dict[str, str]:
+) -> None:
     """`train_all`, with everything around it that a person sees."""
     todo = sum(not r.done for r in progress.values())
     config, before = jobs[0].config, len(jobs) - todo
@@ -124,14 +120,13 @@ def _train(
     view = View(progress, console)
     try:
         with view.live if console.is_terminal else nullcontext():
-            failed = train_all(jobs, progress, cpus, view.update, console)
-    except (KeyboardInterrupt, Stopped):
-        _say(console, "to continue", again)
+            train_all(jobs, progress, cpus, view.update, console)
+    except (KeyboardInterrupt, Stopped, RunsFailed) as error:
+        error.add_note(f"to continue: {again}")
         raise
-    if todo and not failed:
+    if todo:
         took = duration(time.monotonic() - view.began)
         console.print(f"{todo} runs trained in {took}", highlight=False)
-    return failed
 
 
 class View:
@@ -217,11 +212,11 @@ def _conclude(task: Task, runs: Runs, home: Path, console: Console) -> None:
     )
     if all(run.facts.behavior_size == 2 for run in every):
         figures.overhead(runs, figures.scene_of(config), home / "overhead.png")
-        _say(console, "picture", f"{_quoted(home / 'overhead.png')} (and .pdf)")
-    _say(console, "table", f"{_quoted(home / 'table.csv')} (and .json)")
-    _say(console, "runs", f"{_quoted(home)}/ALGORITHM/seed-SEED")
+        say(console, "picture", f"{_quoted(home / 'overhead.png')} (and .pdf)")
+    say(console, "table", f"{_quoted(home / 'table.csv')} (and .json)")
+    say(console, "runs", f"{_quoted(home)}/ALGORITHM/seed-SEED")
     best = max(every, key=lambda run: run.best.score)
-    _say(console, "test the best", f"nses evaluate {_quoted(best.path)}")
+    say(console, "test the best", f"nses evaluate {_quoted(best.path)}")
 
 
 def table_of(rows: Sequence[Row], task: Task) -> Table:
@@ -281,11 +276,6 @@ def _csv(rows: Sequence[Row]) -> bytes:
     writer.writeheader()
     writer.writerows(asdict(row) for row in rows)
     return text.getvalue().encode()
-
-
-def _say(console: Console, name: str, text: str) -> None:
-    """A line that can be copied: neither wrapped nor interpreted."""
-    console.print(f"{name:15}{text}", soft_wrap=True, highlight=False, markup=False)
 
 
 def _quoted(path: Path) -> str:

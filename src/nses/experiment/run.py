@@ -2,8 +2,9 @@
 
 import json
 import platform
+import shlex
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nses.core.archive import Archive
 from nses.core.moments import Moments
 from nses.core.values import Best, State
 from nses.experiment import checkpoint
-from nses.experiment.build import policy_of
+from nses.experiment.build import policy_of, task_of
 from nses.experiment.config import Config, from_dict, to_dict
 from nses.experiment.loggers import METRICS, read_metrics
-from nses.experiment.storage import CheckpointRefused, slug, write_atomically
+from nses.experiment.storage import CheckpointRefused, contained, slug, write_atomically
 from nses.rollouts.spaces import describe, input_of, output_of, space_from
-from nses.rollouts.tasks.task import Facts
+from nses.rollouts.tasks.task import Facts, Task
 
 CONFIG = "config.json"
 BEST = "best.safetensors"
@@ -37,7 +39,8 @@ class Run:
     path: Path
     config: Config
     facts: Facts
-    versions: dict[str, str]
+    versions: dict[str, str]  # with which it was begun
+    own_task: bool = False  # whether its task is an object that has no name
 
     def policy(self, which: str = "best") -> "TrainedPolicy":
         """best, final (the member updated last) or member:I, as a function of an observation."""
@@ -49,10 +52,11 @@ class Run:
         if which == "best":
             best = self.best
             return best.theta, best.moments
-        members = self.state.members
+        state = self.state
+        members = state.members
         if which == "final":
-            records = self.metrics
-            member = members[records[-1]["member"] if records else 0]
+            updated = [r["member"] for r in self.metrics if r["generation"] <= state.generation]
+            member = members[updated[-1] if updated else 0]
             return member.theta, member.moments
         kind, _, number = which.partition(":")
         if kind != "member" or not number.isdecimal() or int(number) >= len(members):
@@ -73,18 +77,36 @@ class Run:
         return checkpoint.load(self.path / CHECKPOINTS).state
 
     @property
+    def archive(self) -> Archive:
+        """The behaviors seen so far."""
+        return self.state.archive
+
+    @property
     def best(self) -> Best:
-        if (self.path / BEST).exists():
-            return checkpoint.load_best(self.path / BEST)[0]
-        return self.state.best
+        """The policy with the highest score so far."""
+        if checkpoint.stored(self.path / CHECKPOINTS):
+            return self.state.best
+        return checkpoint.load_best(self.path / BEST)[0]
 
     @property
     def retest(self) -> list[float]:
         """Returns of the best policy in fresh episodes; empty until the run has ended."""
         if not (self.path / BEST).exists():
             return []
-        _, extra = checkpoint.load_best(self.path / BEST)
+        tested, extra = checkpoint.load_best(self.path / BEST)
+        best = self.best
+        if (tested.generation, tested.member) != (best.generation, best.member):
+            return []  # the run went on, and found a better one
         return json.loads(extra.get("retest", "[]"))
+
+    def task(self, own: Task | None = None) -> Task:
+        """The task of this run; a Task of one's own has to be brought along."""
+        if own is None and self.own_task:
+            raise ValueError(
+                f"{self.path} was trained on a Task object, which only Python can bring along: "
+                "nses.resume(run_dir, task=...) or nses.evaluate(run, task=...)."
+            )
+        return task_of(self.config, own)
 
     @property
     def finished(self) -> bool:
@@ -135,7 +157,9 @@ def load(directory: str | Path) -> Run:
         raise CheckpointRefused(
             f"{path / CONFIG} is not the configuration of a run: {error}"
         ) from error
-    return Run(path, config, facts, dict(document.get("versions", {})))
+    versions = dict(document.get("versions", {}))
+    own = bool(document.get("own_task", False))
+    return Run(path, replace(config, run_dir=str(path)), facts, versions, own)
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -155,29 +179,63 @@ def read_config(path: Path) -> dict[str, Any]:
         raise CheckpointRefused(f"{file} is damaged: it holds no table of settings.")
     if document.get("format", 0) > FORMAT:
         raise CheckpointRefused(
-            f"{file} was written by nses {document.get('nses')} in format {document['format']}; "
+            f"{file} was written in format {document['format']}; "
             f"this nses reads up to {FORMAT}: install a newer one."
         )
     return document
 
 
-def write_config(path: Path, config: Config, facts: Facts) -> None:
+def write_config(path: Path, config: Config, facts: Facts, own_task: bool) -> None:
+    """The settings of a new run, and all that its results depend on."""
     document = {
         "format": FORMAT,
-        "config": to_dict(config),
-        "spaces": {
-            "observation": describe(facts.observation_space),
-            "action": describe(facts.action_space),
-            "behavior": facts.behavior_size,
-        },
+        "config": _stored(config),
+        "own_task": own_task,
+        "spaces": spaces_of(facts),
         "versions": current_versions(),
-        "command": " ".join(sys.argv),
+        "command": shlex.join(sys.argv),
+        "resumed": [],
     }
+    _write(path, document)
+
+
+def note_resumption(path: Path, config: Config, generation: int) -> None:
+    """Settings that may change, changed; and with which versions the run goes on from here."""
+    document = read_config(path)
+    document["config"] = _stored(config)
+    versions, command = current_versions(), shlex.join(sys.argv)
+    document.setdefault("resumed", []).append(
+        {"generation": generation, "versions": versions, "command": command}
+    )
+    _write(path, document)
+
+
+def spaces_of(facts: Facts) -> dict[str, Any]:
+    return {
+        "observation": describe(facts.observation_space),
+        "action": describe(facts.action_space),
+        "behavior": facts.behavior_size,
+    }
+
+
+def _stored(config: Config) -> dict[str, Any]:
+    """A run can be moved, so its own place is not part of it."""
+    return to_dict(replace(config, run_dir=None))
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
     write_atomically(path / CONFIG, (json.dumps(document, indent=1) + "\n").encode())
 
 
-def default_directory(config: Config) -> Path:
-    return Path("runs") / slug(config.task) / config.algorithm / f"seed-{config.seed}"
+def directory_of(config: Config) -> Path:
+    """Where the run of a configuration is kept."""
+    if config.run_dir is not None:
+        if not config.run_dir or "\0" in config.run_dir:
+            raise ValueError(f"run_dir must be the path of a directory, got {config.run_dir!r}.")
+        return Path(config.run_dir)
+    name = f"{slug(config.task)}/{config.algorithm}/seed-{config.seed}"
+    contained("runs", name)  # no link may lead out of it
+    return Path("runs") / name
 
 
 def current_versions() -> dict[str, str]:

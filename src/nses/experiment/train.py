@@ -1,5 +1,6 @@
 """Training: from a configuration to a run on disk, through anything that happens on the way."""
 
+import errno
 import json
 import logging
 import shlex
@@ -15,7 +16,7 @@ from nses.core.values import Evaluation, State
 from nses.execution.evaluator import Interrupted
 from nses.experiment import checkpoint
 from nses.experiment.build import search_of, task_of
-from nses.experiment.config import Config, changed, differences, to_dict
+from nses.experiment.config import Config, changed, differences, from_dict, to_dict
 from nses.experiment.interruption import Interruption, Stopped
 from nses.experiment.loggers import MetricsLog, TensorBoard, record_of
 from nses.experiment.recipes import recipe as recipe_of
@@ -25,8 +26,10 @@ from nses.experiment.run import (
     CHECKPOINTS,
     Run,
     current_versions,
-    default_directory,
+    directory_of,
     load,
+    note_resumption,
+    spaces_of,
     write_config,
 )
 from nses.experiment.storage import CheckpointRefused, DirectoryLock, StorageFailed
@@ -56,10 +59,11 @@ def train(
     """
     name = task if isinstance(task, str) else task.name
     base = recipe_of(name, recipe, algorithm)
-    config = changed(base, {**hyperparameters, "seed": seed, "algorithm": algorithm})
-    if isinstance(task, Task) and "distance" not in hyperparameters:
-        config = changed(config, {"distance": task.distance})
-    return pursue(config, Path(run_dir) if run_dir else None, task, listener)
+    given = {"seed": seed, "algorithm": algorithm} | hyperparameters
+    if run_dir is not None:
+        given["run_dir"] = str(run_dir)
+    config = changed(base, given)
+    return pursue(config, None if isinstance(task, str) else task, listener)
 
 
 def resume(
@@ -70,30 +74,35 @@ def resume(
 ) -> Run:
     """Continue a run exactly where its newest checkpoint stands; `generations` extends it."""
     run = load(run_dir)
+    run.task(task)
     config = changed(run.config, {k: v for k, v in settings.items() if v is not None})
-    return pursue(config, run.path, task or config.task, listener)
+    return pursue(config, task, listener)
 
 
-def pursue(
-    config: Config,
-    run_dir: Path | None,
-    task: str | Task,
-    listener: Listener | None = None,
-) -> Run:
-    """Bring a run to its last generation: begin it, or go on from its newest checkpoint."""
-    directory = run_dir or (Path(config.run_dir) if config.run_dir else default_directory(config))
-    config = replace(config, run_dir=str(directory))
-    task = task_of(config) if isinstance(task, str) else task
+def pursue(config: Config, own: Task | None = None, listener: Listener | None = None) -> Run:
+    """Bring a run to its last generation: begin it, or go on from its newest checkpoint.
+
+    The task is the one that the configuration names, or a user's own.
+    """
+    directory = directory_of(config)
+    task = task_of(config, own)
+    config = replace(config, run_dir=str(directory), distance=task.distance)
+    task.facts  # a task that does not work is found before anything is written  # noqa: B018
     with ExitStack() as stack:
         stack.enter_context(_opened(directory))
-        state = _begin_or_continue(directory, config, task)
+        state = _begin_or_continue(directory, config, task, own is not None)
         stop = stack.enter_context(Interruption())
         search = stack.enter_context(search_of(config, task, stop))
         try:
             _generations(search, state, config, directory, stop, listener or _nobody)
         except Interrupted:
             assert stop.signum is not None
-            raise Stopped(stop.signum) from None
+            stopped = Stopped(stop.signum)
+            stopped.add_note(f"to continue: {resume_command(directory)}")
+            raise stopped from None
+        except Exception as error:
+            error.add_note(f"to continue: {resume_command(directory)}")
+            raise
     return load(directory)
 
 
@@ -107,18 +116,28 @@ def _opened(directory: Path) -> DirectoryLock:
         (directory / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
         return DirectoryLock(directory)
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise ValueError(f"run_dir has a part that is too long for a name: {error}") from error
         raise StorageFailed(f"cannot write to the run directory {directory}: {error}") from error
 
 
-def _begin_or_continue(directory: Path, config: Config, task: Task) -> State | None:
+def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -> State | None:
     """The state to go on from, None for a new run; CheckpointRefused where it is another run."""
-    if not (directory / "config.json").exists():
-        _store(lambda: write_config(directory, config, task.facts), directory)
+    if not checkpoint.stored(directory / CHECKPOINTS):  # nothing that could be lost
+        write_config(directory, config, task.facts, own)
         return None
     run = load(directory)
-    _refuse_another(directory, config, run.config)
-    if run.config != config:
-        _store(lambda: write_config(directory, config, task.facts), directory)
+    _refuse_another(directory, differences(config, run.config) + _other_shapes(task, run))
+    loaded = checkpoint.load(directory / CHECKPOINTS)
+    for note in loaded.notes:
+        log.warning("%s", note)
+    try:
+        stored = from_dict(loaded.config)
+    except ValueError as error:
+        raise CheckpointRefused(
+            f"{loaded.path} has a configuration that is none: {error}"
+        ) from error
+    _refuse_another(directory, differences(config, stored))
     now = current_versions()
     for name, version in run.versions.items():
         if now.get(name) != version:
@@ -126,30 +145,27 @@ def _begin_or_continue(directory: Path, config: Config, task: Task) -> State | N
                 "the run was begun with %s %s, this is %s: the bits may differ.",
                 name, version, now.get(name, "missing"),
             )  # fmt: skip
-    if not checkpoint.stored(directory / CHECKPOINTS):
-        return None
-    loaded = checkpoint.load(directory / CHECKPOINTS)
-    for note in loaded.notes:
-        log.warning("%s", note)
-    stored = changed(config, {k: v for k, v in loaded.config.items() if v is not None})
-    _refuse_another(directory, config, stored)
+    if run.config != config or run.versions != now:
+        note_resumption(directory, config, loaded.state.generation)
     return loaded.state
 
 
-def _refuse_another(directory: Path, ours: Config, theirs: Config) -> None:
-    lines = differences(ours, theirs)
+def _other_shapes(task: Task, run: Run) -> list[str]:
+    """What the environment shows or takes now and did not before."""
+    here, there = spaces_of(task.facts), spaces_of(run.facts)
+    return [
+        f"{name} space: {here[name]} here, {there[name]} there"
+        for name in here
+        if here[name] != there[name]
+    ]
+
+
+def _refuse_another(directory: Path, lines: list[str]) -> None:
     if lines:
         raise CheckpointRefused(
             f"{directory} holds a run with other settings:\n  " + "\n  ".join(lines) + "\n"
             "Give another --run-dir (run_dir=...), or the same settings."
         )
-
-
-def _store(write: Callable[[], None], directory: Path) -> None:
-    try:
-        write()
-    except OSError as error:
-        raise StorageFailed(f"cannot write to the run directory {directory}: {error}") from error
 
 
 class Checkpoints:
@@ -161,11 +177,10 @@ class Checkpoints:
         self.written = time.monotonic()
         self.generation = -1
 
-    def consider(self, state: State) -> None:
-        due = time.monotonic() - self.written >= self.config.checkpoint_seconds
+    def due(self, state: State) -> bool:
+        late = time.monotonic() - self.written >= self.config.checkpoint_seconds
         kept = state.generation % self.config.keep_every == 0
-        if due or kept or self.failures:
-            self.write(state)
+        return late or kept or self.failures > 0
 
     def write(self, state: State) -> None:
         if state.generation == self.generation:
@@ -224,7 +239,9 @@ def _generations(
                 metrics.write(record)
                 if events:
                     events.write(record)
-                saved.consider(state)
+                if saved.due(state):
+                    metrics.sync()  # a checkpoint is never newer than its metrics
+                    saved.write(state)
                 listener(state, record)
                 if stop():
                     raise Interrupted
@@ -235,18 +252,20 @@ def _generations(
                 f"{error}; the last good checkpoint is that of generation {state.generation}. "
                 "Lower --lr or --sigma, or look at the returns."
             ) from error
-        except (Interrupted, KeyboardInterrupt):
+        except StorageFailed:
+            raise
+        except BaseException:  # whatever else it is, no finished generation is lost
             saved.insist(state)
             raise
         saved.insist(state)
-        _conclude(directory, state, tested)
+    _conclude(directory, state, tested)
 
 
 def _conclude(directory: Path, state: State, tested: Evaluation) -> None:
     """What users look for at the end: the best policy with its re-test, and the archive."""
     extra = {"retest": json.dumps([float(x) for x in tested.f])}
-    _store(lambda: checkpoint.save_best(directory / BEST, state.best, extra), directory)
-    _store(lambda: checkpoint.save_archive(directory / ARCHIVE, state.archive), directory)
+    checkpoint.save_best(directory / BEST, state.best, extra)
+    checkpoint.save_archive(directory / ARCHIVE, state.archive)
 
 
 def resume_command(directory: str | Path) -> str:

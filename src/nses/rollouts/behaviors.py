@@ -43,7 +43,7 @@ class Record:
         self.probe = behavior.probe
         self.summary = behavior.summary
         self.every_step = behavior.summary != "final"
-        self.stride = max(1, -(-step_limit // TRAJECTORY_POINTS))
+        self.step_limit = step_limit
         self.points: list[NDArray[np.float64]] = []
         self.steps = 0
 
@@ -53,8 +53,8 @@ class Record:
         if self.summary == "mean":
             b = self._look(observation, info)
             self.points = [self.points[0] + b] if self.points else [b]
-        elif self.steps % self.stride == 0:
-            self.points.append(self._look(observation, info))
+        elif (due := TRAJECTORY_POINTS * self.steps // self.step_limit) > len(self.points):
+            self.points += [self._look(observation, info)] * (due - len(self.points))
 
     def result(self, observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
         """b of the episode that ended with this observation and info."""

@@ -1,5 +1,6 @@
 """Tasks by name: the shipped ones, any Gymnasium id, or a user's own `module:attribute`."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -7,6 +8,7 @@ from nses.rollouts.behaviors import Behavior, load_attribute, parse_behavior
 from nses.rollouts.tasks import gymnasium, point
 from nses.rollouts.tasks.register import register_environments
 from nses.rollouts.tasks.task import Task
+from nses.rollouts.tasks.trap import trap_of
 
 DEFAULT_BEHAVIOR = "final-observation"
 
@@ -50,6 +52,20 @@ def _point_trap(arguments: dict[str, Any], max_steps: int | None) -> Task:
     )
 
 
+def _body(name: str, identifier: str, arguments: dict[str, Any], max_steps: int | None) -> Task:
+    """A MuJoCo body. MuJoCo itself is imported when its environment is made."""
+    spec = gymnasium.spec_of(identifier)
+    settings = {**spec.kwargs, **arguments}
+    trap = trap_of(settings.get("trap"))
+    return Task(
+        name=name,
+        make=partial(gymnasium.make_environment, identifier, arguments),
+        behavior=parse_behavior("final:x,y"),
+        step_limit=gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps),
+        goal=trap.outside if trap and settings["reward"] == "forward" else None,
+    )
+
+
 def _own(
     name: str, behavior: Behavior | None, arguments: dict[str, Any], max_steps: int | None
 ) -> Task:
@@ -73,6 +89,13 @@ def _own(
     return Task(name, make, behavior or parse_behavior(DEFAULT_BEHAVIOR), limit)
 
 
-SHIPPED = {"point-trap": _point_trap}
+SHIPPED: dict[str, Callable[[dict[str, Any], int | None], Task]] = {
+    "point-trap": _point_trap,
+    "humanoid": partial(_body, "humanoid", "NSES/Humanoid-v0"),
+    "humanoid-trap": partial(_body, "humanoid-trap", "NSES/HumanoidTrap-v0"),
+    "swimmer-trap": partial(_body, "swimmer-trap", "NSES/SwimmerTrap-v0"),
+    "ant-trap": partial(_body, "ant-trap", "NSES/AntTrap-v0"),
+    "halfcheetah": partial(_body, "halfcheetah", "NSES/HalfCheetah-v0"),
+}
 
 register_environments()

@@ -96,7 +96,7 @@ class PointPlayer:
     """Whole episodes of the point robot in compiled code, bit for bit those of the environment."""
 
     def __init__(self, task: Task, policy: MLP, half_width: float):
-        self.policy, self.steps = policy, task.step_limit
+        self.policy, self.size, self.steps = policy, policy.size, task.step_limit
         self.walls, self.work = walls_of(half_width), policy.buffers()
 
     def play(
@@ -108,7 +108,7 @@ class PointPlayer:
         action_noise: float = 0.0,
         contributes: bool = False,
     ) -> Episode:
-        assert theta.size == self.policy.size
+        assert theta.size == self.size
         rng = np.random.Generator(np.random.PCG64(seed))  # as gymnasium.Env.reset(seed) makes it
         state, motor = start_state(rng), rng.standard_normal((self.steps, ACTIONS))
         mean, std = self.policy.standardization(moments)

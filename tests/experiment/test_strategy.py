@@ -20,7 +20,15 @@ def play(strategy, generations, evaluate=hill):
 
 
 def make(algorithm="nsra-es", **changes):
-    settings = {"n": 20, "sigma": 0.1, "lr": 0.05, "l2": 0.0, "k": 5, "t_w": 5, "seed": 1} | changes
+    settings = {
+        "n": 20,
+        "sigma": 0.1,
+        "lr": 0.05,
+        "l2": 0.0,
+        "k": 5,
+        "weight_patience": 5,
+        "seed": 1,
+    } | changes
     return nses.Strategy(algorithm, np.zeros(8), **settings)
 
 
@@ -60,10 +68,10 @@ def test_one_behavior_is_archived_for_every_measured_member():
 def test_the_identities_of_the_algorithms_hold_bit_for_bit():
     for algorithm, w in (("ns-es", 0.0), ("nsr-es", 0.5)):
         a = play(make(algorithm), 20)
-        b = play(make("nsra-es", w=w, delta_w=0.0), 20)
+        b = play(make("nsra-es", weight=w, weight_step=0.0), 20)
         for x, y in zip(a.members, b.members, strict=True):
             np.testing.assert_array_equal(x.theta, y.theta)
-    a, b = play(make("es"), 20), play(make("nsra-es", w=1.0, delta_w=0.0, members=1), 20)
+    a, b = play(make("es"), 20), play(make("nsra-es", weight=1.0, weight_step=0.0, members=1), 20)
     np.testing.assert_array_equal(a.members[0].theta, b.members[0].theta)
 
 
@@ -91,8 +99,8 @@ def test_e1_a_candidate_without_a_return_is_left_out_together_with_its_twin():
     [
         ({"n": 7}, "try n=8"),
         ({"n": 0}, "try n=2"),
-        ({"sigma": 0.0}, "sigma must be positive"),
-        ({"k": 0}, "k at least 1"),
+        ({"sigma": 0.0}, "sigma must be greater than 0"),
+        ({"k": 0}, "k must be at least 1"),
     ],
 )
 def test_e13_e9_wrong_numbers_are_refused_with_what_to_do(changes, message):

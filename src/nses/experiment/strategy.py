@@ -1,6 +1,6 @@
 """Ask and tell, for people who bring their own evaluation."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import nan
 from typing import Any
 
@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from nses.core import archive, moments, noise, optimizers
 from nses.core.algorithms import (
     ALGORITHMS,
-    Hyperparameters,
     ascend,
+    initial_weights,
     objective,
     select,
     selection_probabilities,
@@ -19,7 +19,14 @@ from nses.core.algorithms import (
 from nses.core.novelty import novelty
 from nses.core.seeding import Purpose, generator
 from nses.core.values import Best, Member
-from nses.core.weight import Weight
+from nses.experiment.build import hyperparameters_of
+from nses.experiment.config import Config, changed
+
+# Settings of tasks, policies and runs, which are not a Strategy's business.
+UNUSED = {f.name for f in fields(Config)} - {
+    "l2", "lr", "optimizer", "weight", "weight_patience", "weight_step", "weight_min_gain",
+    "weight_per_member", "ranks", "distance",
+}  # fmt: skip
 
 
 class Strategy:
@@ -31,7 +38,8 @@ class Strategy:
     measured together with the next candidates, it is chosen by what was known before (adr/0004).
 
     theta is one vector, (d,), or one per member, (M, d). From one vector, the other members start
-    a perturbation away. Further keywords are those of `nses.Hyperparameters`.
+    a perturbation away. Further keywords are the settings of the algorithm, by the names that they
+    have in `nses train --help`: lr, l2, optimizer, members, weight_patience, distance, ...
     """
 
     def __init__(
@@ -43,28 +51,26 @@ class Strategy:
         sigma: float = 0.02,
         k: int = 10,
         seed: int = 0,
-        members: int | None = None,
-        **hyperparameters: Any,
+        **settings: Any,
     ):
         if algorithm not in ALGORITHMS:
             raise ValueError(
                 f"algorithm must be one of {', '.join(ALGORITHMS)}, got {algorithm!r}."
             )
-        if n < 2 or n % 2:
-            raise ValueError(
-                f"n must be even and at least 2 because candidates are mirrored, got n={n}; "
-                f"try n={max(2, n + n % 2)}."
-            )
-        if not (sigma > 0 and k >= 1):
-            raise ValueError(f"sigma must be positive and k at least 1, got {sigma=}, {k=}.")
-        self.algorithm, self.seed = ALGORITHMS[algorithm], seed
-        population = members or (5 if self.algorithm.population else 1)
+        members = settings.pop("members", None)
+        for name in set(settings) & UNUSED:
+            raise ValueError(f"{name} has no meaning for a Strategy: the evaluation is yours.")
         thetas = _population(
-            theta, None if members is None else population, population, sigma, seed
+            theta, members, 5 if ALGORITHMS[algorithm].population else 1, sigma, seed
         )
-        self.hyperparameters = Hyperparameters(
-            n=n, sigma=sigma, k=k, M=len(thetas), **hyperparameters
+        config = changed(
+            Config(task="ask-tell"),
+            {"algorithm": algorithm, "n": n, "sigma": sigma, "k": k, "seed": seed}
+            | {"members": len(thetas)}
+            | settings,
         )
+        self.algorithm, self.seed = ALGORITHMS[algorithm], config.seed
+        self.hyperparameters = hyperparameters_of(config, config.distance or "squared-euclidean")
         self.members = tuple(
             Member(row, optimizers.initial(row.size), moments.nothing(0), np.full(1, nan))
             for row in thetas
@@ -74,9 +80,7 @@ class Strategy:
         noise.fill_table(self.table, seed)
         self.generation = 0
         self.archive = archive.empty(0)
-        self.weights = (Weight(w=self.hyperparameters.w),) * (
-            len(thetas) if self.hyperparameters.weight_per_member else 1
-        )
+        self.weights = initial_weights(self.algorithm, self.hyperparameters)
         self.best = Best(thetas[0], moments.nothing(0), np.full(1, nan))
         self.unmeasured = tuple(range(len(thetas)))
         self.chosen = -1  # the member whose candidates are out, -1 between tell and ask
@@ -117,6 +121,15 @@ class Strategy:
             )
         if not (np.isfinite(f[:known]).all() and np.isfinite(b[:known]).all()):
             raise ValueError("the unperturbed members (the first rows) need finite results.")
+        before = dict(vars(self))
+        try:
+            self._learn(f, b)
+        except BaseException:  # nothing was told
+            vars(self).update(before)
+            raise
+
+    def _learn(self, f: NDArray[np.float64], b: NDArray[np.float64]) -> None:
+        h, known = self.hyperparameters, len(self.unmeasured)
         for row, m in enumerate(self.unmeasured):
             self._measured(m, float(f[row]), b[row])
         N = np.full(h.n, nan)
@@ -157,18 +170,20 @@ class Strategy:
 
 
 def _population(
-    theta: ArrayLike, asked: int | None, default: int, sigma: float, seed: int
+    theta: ArrayLike, members: int | None, default: int, sigma: float, seed: int
 ) -> NDArray[np.float32]:
     """The members' first parameters, (M, d)."""
     rows = np.array(theta, np.float32)
     if rows.ndim == 2:
-        if asked is not None and asked != len(rows):
-            raise ValueError(f"theta has {len(rows)} rows, one per member, but members={asked}.")
+        if members is not None and members != len(rows):
+            raise ValueError(f"theta has {len(rows)} rows, one per member, but members={members}.")
         return rows
     if rows.ndim != 1 or rows.size == 0:
         raise ValueError(f"theta must be a vector (d,) or one per member (M, d), got {rows.shape}.")
     others = [
         rows + np.float32(sigma) * rng.standard_normal(rows.size, np.float32)
-        for rng in (generator(seed, 0, j, Purpose.POLICY_INIT) for j in range(1, default))
+        for rng in (
+            generator(seed, 0, j, Purpose.POLICY_INIT) for j in range(1, members or default)
+        )
     ]
     return np.stack([rows, *others]).astype(np.float32)

@@ -1,0 +1,7 @@
+"""`python -m nses` is `nses`."""
+
+import sys
+
+from nses.cli import main
+
+sys.exit(main())
