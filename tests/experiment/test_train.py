@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 import pytest
 from troubled import Calm, Wider
@@ -320,6 +321,38 @@ def test_a_task_of_ones_own_trains_and_its_policy_loads_without_it(tmp_path):
     action = nses.load(run.path).policy("best")(np.zeros(2))
     assert action.shape == (1,)
     assert nses.resume(run.path, task=task, generations=4).state.generation == 4
+
+
+def test_workers_make_environments_that_only_the_coordinator_registered(tmp_path):
+    gymnasium.register("Troubled/Calm-v7", Calm, max_episode_steps=10)
+    try:
+        run = train(tmp_path / "run", task="Troubled/Calm-v7", backend="processes", workers=2)
+        assert run.finished
+    finally:
+        del gymnasium.registry["Troubled/Calm-v7"]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Path("/nowhere/file").read_text(), "cannot be made(.|\n)*FileNotFoundError"),
+        (lambda: 1 / 0, "cannot be made(.|\n)*ZeroDivisionError"),
+        (lambda: "no environment", r"must make a gymnasium\.Env, got str"),
+    ],
+)
+def test_e3_an_environment_that_cannot_be_made_is_said_to_be_so(tmp_path, make, message):
+    task = nses.Task("none", make, nses.make_task("CartPole-v1").behavior, 5)
+    with pytest.raises(ValueError, match=message):
+        train(tmp_path / "run", task=task)
+    assert not (tmp_path / "run").exists()
+
+
+def test_environment_arguments_that_the_compiled_loop_does_not_know_turn_it_off(tmp_path):
+    known, unknown = {"half_width": 1.5}, {"max_episode_steps": 50}
+    assert nses.make_task("point-trap", **known).native is not None
+    assert nses.make_task("point-trap", **unknown).native is None
+    run = train(tmp_path / "run", generations=1, environment=unknown)
+    assert run.metrics[0]["env_steps"] == 50 * run.metrics[0]["episodes"]
 
 
 def test_the_listener_hears_of_every_generation(tmp_path):

@@ -1,5 +1,6 @@
 """Tasks by name: the shipped ones, any Gymnasium id, or a user's own `module:attribute`."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -28,27 +29,28 @@ def make_task(
     chosen = parse_behavior(behavior) if isinstance(behavior, str) else behavior
     if name in SHIPPED:
         task = SHIPPED[name](arguments, max_steps)
-    elif ":" in name:
+    elif ":" in name and not re.search(r"-v\d+$", name):  # as in gymnasium.make("module:Id-v0")
         task = _own(name, chosen, arguments, max_steps)
     else:
         spec = gymnasium.spec_of(name, SHIPPED)
         limit = gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps)
-        make = partial(gymnasium.make_environment, spec.id, arguments)
+        make = partial(gymnasium.make_environment, spec, arguments)
         goal = spec.reward_threshold
         task = Task(name, make, parse_behavior(DEFAULT_BEHAVIOR), limit, goal=goal)
     return task.revised(behavior=chosen, distance=distance)
 
 
 def _point_trap(arguments: dict[str, Any], max_steps: int | None) -> Task:
-    make = partial(gymnasium.make_environment, "NSES/PointTrap-v0", arguments)
+    spec = gymnasium.spec_of("NSES/PointTrap-v0")
     half_width = arguments.get("half_width", point.HALF_WIDTH)
+    known = set(arguments) <= {"half_width"}  # what the compiled loop knows how to do
     return Task(
         name="point-trap",
-        make=make,
+        make=partial(gymnasium.make_environment, spec, arguments),
         behavior=parse_behavior(point.BEHAVIOR),
         step_limit=gymnasium.step_limit_of("point-trap", point.STEPS, max_steps),
         goal=point.OUTSIDE,
-        native=partial(point.native, half_width=half_width),
+        native=partial(point.native, half_width=half_width) if known else None,
     )
 
 
@@ -59,7 +61,7 @@ def _body(name: str, identifier: str, arguments: dict[str, Any], max_steps: int 
     trap = trap_of(settings.get("trap"))
     return Task(
         name=name,
-        make=partial(gymnasium.make_environment, identifier, arguments),
+        make=partial(gymnasium.make_environment, spec, arguments),
         behavior=parse_behavior("final:x,y"),
         step_limit=gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps),
         goal=trap.outside if trap and settings["reward"] == "forward" else None,

@@ -37,14 +37,15 @@ def spec_of(identifier: str, others: Iterable[str] = ()) -> EnvSpec:
     )
 
 
-def make_environment(identifier: str, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
-    """gymnasium.make, without the checks that only a first run needs."""
+def make_environment(spec: EnvSpec, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
+    """gymnasium.make, without the checks that only a first run needs.
+
+    The specification travels to the workers, who may not know the id: anybody can register one.
+    """
     try:
-        return gym.make(identifier, disable_env_checker=True, **arguments)
-    except gym.error.DependencyNotInstalled as error:
-        raise ValueError(f"{identifier!r} cannot be made: {error}") from error
-    except (ModuleNotFoundError, TypeError) as error:
-        raise ValueError(f"{identifier!r} cannot be made: {error}.") from error
+        return gym.make(spec, disable_env_checker=True, **arguments)
+    except (gym.error.Error, ImportError, TypeError) as error:
+        raise ValueError(f"{spec.id!r} cannot be made: {error}") from error
 
 
 def make_own(name: str, arguments: dict[str, Any]) -> gym.Env[Any, Any]:

@@ -37,7 +37,7 @@ class Task:
     @cached_property
     def facts(self) -> Facts:
         """From a reset and one step of a fresh environment; ValueError if its spaces do not do."""
-        environment = self.make()
+        environment = self._made()
         try:
             input_of(environment.observation_space)
             output_of(environment.action_space)
@@ -49,6 +49,21 @@ class Task:
             return Facts(environment.observation_space, environment.action_space, b.size)
         finally:
             environment.close()
+
+    def _made(self) -> gym.Env[Any, Any]:
+        try:
+            environment = self.make()
+        except ValueError:
+            raise
+        except Exception as error:
+            raise ValueError(
+                f"the environment of {self.name!r} cannot be made:\n{traceback.format_exc()}"
+            ) from error
+        if not isinstance(environment, gym.Env):
+            raise ValueError(
+                f"{self.name!r} must make a gymnasium.Env, got {type(environment).__name__}."
+            )
+        return environment
 
     def _first_step(self, environment: gym.Env[Any, Any]) -> tuple[Any, dict[str, Any]]:
         try:
