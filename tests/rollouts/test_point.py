@@ -22,6 +22,11 @@ half_widths = st.floats(0.5, 20.0)
 weights = st.one_of(st.floats(-3.0, 3.0, width=32), st.floats(width=32))  # sane ones and any
 
 
+def moving(x, y, heading, speed):
+    """The state of a robot that does not turn."""
+    return np.array([x, y, heading, speed, 0.0, np.cos(heading), np.sin(heading)])
+
+
 def both_ways(policy, task, theta, seed, **asked):
     """The same episode in the compiled loop and in the environment."""
     moments = initial(6)
@@ -101,7 +106,7 @@ def test_only_an_mlp_that_fits_has_a_compiled_loop():
     ids=["back", "left", "right", "back from outside", "left from outside", "right from outside"],
 )
 def test_a_wall_stops_the_robot_dead(x, y, heading, axis, face):
-    walls, state = walls_of(HALF_WIDTH), np.array([x, y, heading, 1.0, 0.0])
+    walls, state = walls_of(HALF_WIDTH), moving(x, y, heading, 1.0)
     stops = 0
     for _ in range(100):
         before = state.copy()
@@ -116,7 +121,7 @@ def test_a_wall_stops_the_robot_dead(x, y, heading, axis, face):
 
 def test_the_opening_is_open_and_the_way_around_is_free():
     walls = walls_of(HALF_WIDTH)
-    inside, around = np.array([0.0, 0.0, 0.0, 0.0, 0.0]), np.array([0.0, 2.5, 0.0, 0.0, 0.0])
+    inside, around = moving(0.0, 0.0, 0.0, 0.0), moving(0.0, 2.5, 0.0, 0.0)
     for _ in range(200):
         advance(inside, 1.0, 0.0, STILL, walls)
         advance(around, 1.0, 0.0, STILL, walls)
@@ -145,7 +150,7 @@ def test_the_robot_is_never_in_a_wall_nor_behind_one_that_it_did_not_go_around(
 ):
     walls = walls_of(half_width)
     assume(not within(walls, x, y))
-    state = np.array([x, y, heading, speed, 0.0])
+    state = moving(x, y, heading, speed)
     for motor in generator(seed, 0, 0, Purpose.EPISODE).standard_normal((len(actions) * 20, 2)):
         throttle, turn = actions[0]
         actions = [*actions[1:], actions[0]]

@@ -45,8 +45,21 @@ def dense(theta, start, x, y):
     """
     inputs, outputs = x.size, y.size
     bias = start + inputs * outputs
-    y[:] = theta[bias : bias + outputs]
     whole = inputs // 4 * 4
+    if outputs < 8:  # too few for a vector: one dot product each, in four parts
+        for j in range(outputs):
+            p0, p1, p2, p3 = theta[bias + j], f32(0.0), f32(0.0), f32(0.0)
+            for i in range(0, whole, 4):
+                w = start + i * outputs + j
+                p0 += x[i] * theta[w]
+                p1 += x[i + 1] * theta[w + outputs]
+                p2 += x[i + 2] * theta[w + 2 * outputs]
+                p3 += x[i + 3] * theta[w + 3 * outputs]
+            for i in range(whole, inputs):
+                p0 += x[i] * theta[start + i * outputs + j]
+            y[j] = (p0 + p1) + (p2 + p3)
+        return bias + outputs
+    y[:] = theta[bias : bias + outputs]
     for i in range(0, whole, 4):
         x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
         row = start + i * outputs

@@ -9,6 +9,7 @@ DT = 0.1
 RADIUS = 0.2
 MOTOR_NOISE = 0.1
 OBSERVATIONS, ACTIONS = 6, 2
+X, Y, HEADING, SPEED, RATE, COS, SIN = range(7)  # the state; cos and sin are those of the heading
 
 
 def walls_of(half_width: float) -> np.ndarray:
@@ -30,30 +31,32 @@ def walls_of(half_width: float) -> np.ndarray:
 @compiled
 def observe(state, out):
     """0.05 x, 0.05 y, cos h, sin h, speed, turn rate."""
-    out[0] = 0.05 * state[0]
-    out[1] = 0.05 * state[1]
-    out[2] = np.cos(state[2])
-    out[3] = np.sin(state[2])
-    out[4] = state[3]
-    out[5] = state[4]
+    out[0] = 0.05 * state[X]
+    out[1] = 0.05 * state[Y]
+    out[2] = state[COS]
+    out[3] = state[SIN]
+    out[4] = state[SPEED]
+    out[5] = state[RATE]
 
 
 @compiled
 def advance(state, throttle, turn, motor, walls):
-    """One step of x, y, heading, speed, turn rate; a wall stops the robot where it is."""
+    """One step of the state; a wall stops the robot where it is."""
     throttle = min(max(throttle, -1.0), 1.0) + MOTOR_NOISE * motor[0]
     turn = min(max(turn, -1.0), 1.0) + MOTOR_NOISE * motor[1]
-    x, y, heading, speed, rate = state[0], state[1], state[2], state[3], state[4]
-    rate += DT * 2.0 * (2.0 * turn - rate)
-    heading += DT * rate
-    speed += DT * (throttle - speed)
-    new_x = x + DT * speed * np.cos(heading)
-    new_y = y + DT * speed * np.sin(heading)
+    state[RATE] += DT * 2.0 * (2.0 * turn - state[RATE])
+    state[HEADING] += DT * state[RATE]
+    state[COS] = np.cos(state[HEADING])
+    state[SIN] = np.sin(state[HEADING])
+    state[SPEED] += DT * (throttle - state[SPEED])
+    x = state[X] + DT * state[SPEED] * state[COS]
+    y = state[Y] + DT * state[SPEED] * state[SIN]
     for w in range(walls.shape[0]):
         x0, x1, y0, y1 = walls[w]
-        if x0 < new_x < x1 and y0 < new_y < y1:
-            new_x, new_y, speed = x, y, 0.0
-    state[0], state[1], state[2], state[3], state[4] = new_x, new_y, heading, speed, rate
+        if x0 < x < x1 and y0 < y < y1:
+            state[SPEED] = 0.0
+            return
+    state[X], state[Y] = x, y
 
 
 @compiled
@@ -77,6 +80,6 @@ def episode(
             action[0] += action_noise[step, 0]
             action[1] += action_noise[step, 1]
         advance(state, action[0], action[1], motor[step], walls)
-        total += state[0] - x
-        x = state[0]
+        total += state[X] - x
+        x = state[X]
     return total, len(motor)

@@ -1,5 +1,6 @@
 """`point-trap`: a point robot with inertia in front of the paper's three walls."""
 
+import math
 from typing import Any
 
 import gymnasium as gym
@@ -12,8 +13,13 @@ from nses.rollouts.episode import Episode, action_noise_of
 from nses.rollouts.native.network import ACTIVATIONS
 from nses.rollouts.native.point import (
     ACTIONS,
+    COS,
+    HEADING,
     OBSERVATIONS,
     RADIUS,
+    SIN,
+    X,
+    Y,
     advance,
     episode,
     observe,
@@ -48,7 +54,7 @@ class PointTrapEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         self.walls = walls_of(half_width)
         self.observation_space = spaces.Box(-BOUNDS, BOUNDS, dtype=np.float64)
         self.action_space = spaces.Box(-1.0, 1.0, (ACTIONS,), np.float32)
-        self.state = np.zeros(5)
+        self.state = np.zeros(7)
         self.rewarded_x = 0.0
         self.path: list[tuple[float, float]] = []
 
@@ -58,7 +64,7 @@ class PointTrapEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         super().reset(seed=seed, options=options)
         self.state = start_state(self.np_random)
         self.rewarded_x = 0.0
-        self.path = [(self.state[0], self.state[1])]
+        self.path = [(float(self.state[X]), float(self.state[Y]))]
         return self._observation(), self._info()
 
     def step(
@@ -66,15 +72,15 @@ class PointTrapEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
     ) -> tuple[NDArray[np.float64], float, bool, bool, dict[str, Any]]:
         motor = self.np_random.standard_normal(ACTIONS)
         advance(self.state, action[0], action[1], motor, self.walls)
-        x = float(self.state[0])
+        x = float(self.state[X])
         reward, self.rewarded_x = x - self.rewarded_x, x
-        self.path.append((x, float(self.state[1])))
+        self.path.append((x, float(self.state[Y])))
         return self._observation(), reward, False, False, self._info()
 
     def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
         if self.render_mode != "rgb_array":
             return None
-        return draw(self.walls, self.path, float(self.state[2]))
+        return draw(self.walls, self.path, float(self.state[HEADING]))
 
     def _observation(self) -> NDArray[np.float64]:
         out = np.empty(OBSERVATIONS)
@@ -82,13 +88,14 @@ class PointTrapEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         return out
 
     def _info(self) -> dict[str, Any]:
-        return {"x": float(self.state[0]), "y": float(self.state[1])}
+        return {"x": float(self.state[X]), "y": float(self.state[Y])}
 
 
 def start_state(rng: np.random.Generator) -> NDArray[np.float64]:
     """x, y and heading within 0.1 of zero, at rest."""
-    state = np.zeros(5)
+    state = np.zeros(7)
     state[:3] = rng.uniform(-START_NOISE, START_NOISE, 3)
+    state[COS], state[SIN] = math.cos(state[HEADING]), math.sin(state[HEADING])
     return state
 
 
