@@ -43,10 +43,11 @@ def test_e1_more_than_one_failure_in_twenty_is_too_many():
         judged(returns(6, 100))
 
 
-def test_e1_unperturbed_episodes_may_fail_as_long_as_one_is_played():
-    judged(returns(4, 5), perturbed=False)
-    with pytest.raises(TooManyFailures):
-        judged(returns(5, 5), perturbed=False)
+def test_e1_of_a_few_unperturbed_episodes_one_may_fail_unless_it_is_the_only_one():
+    judged(returns(1, 5), perturbed=False)
+    for failed, n in ((2, 5), (1, 1)):
+        with pytest.raises(TooManyFailures):
+            judged(returns(failed, n), perturbed=False)
 
 
 @pytest.mark.parametrize("perturbed", [True, False])

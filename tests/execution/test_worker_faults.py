@@ -125,14 +125,12 @@ def test_p1_a_dead_worker_is_noticed_though_its_child_keeps_the_connection_open(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     plan = plan_of(faulty(fork_and_be_killed, {4}, tmp_path))
-    before = time.monotonic()
     with processes(plan, workers=1) as evaluate:
         e = evaluate(perturbed(plan), A)
     assert_same(e, expected())
     assert e.restarts == 1
     (record,) = caplog.records
     assert record.created - (tmp_path / "4").stat().st_mtime < 1.0
-    assert time.monotonic() - before < 10.0
 
 
 def test_p2_a_candidate_that_kills_every_worker_fails_alone(caplog: pytest.LogCaptureFixture):

@@ -168,7 +168,7 @@ class Judge:
             why = self.last_error.rstrip() or "every return or observation was NaN or infinite."
             raise TaskBroken(f"no episode of the task could be played: {why}")
         self.worked = True
-        if perturbed or failed > 1:  # of a few unperturbed episodes, one may fail
+        if perturbed or failed > 1 or failed == len(f):  # of a few unperturbed ones, one may fail
             self.bear(failed, len(f))
 
     def bear(self, failed: int, n: int) -> None:

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
@@ -43,7 +43,7 @@ from nses.execution.shared import Field, anonymous_file, map_arrays, size_of
 
 log = logging.getLogger("nses")
 
-UNIT = 8  # candidates, at most
+UNIT = 32  # candidates, at most
 IN_FLIGHT = 2  # units per worker, so that none waits for the coordinator
 ATTEMPTS = 3
 TICK = 0.2  # seconds between looks at deadlines and interruptions
@@ -99,11 +99,21 @@ class Batch:
     def __init__(self, number: int, candidates: Candidates, archive: Archive, whole: int):
         self.number, self.candidates, self.archive = number, candidates, archive
         self.whole = whole  # candidates of the call, of which these may be a part
-        n = len(candidates)
-        unit = max(2, min(UNIT, n // 32 * 2))
-        self.pending = deque(range(i, min(n, i + unit)) for i in range(0, n, unit))
+        self.pending = deque(units_of(len(candidates)))
         self.deaths: Counter[int] = Counter()  # by candidate; by -1 - slot where none is to blame
         self.restarts = 0
+
+
+def units_of(n: int) -> Iterator[range]:
+    """Large units first, so that handing out costs little, then small ones, to end together.
+
+    Pairs stay together, and the boundaries depend on n alone.
+    """
+    start = 0
+    while start < n:
+        size = max(2, min(UNIT, (n - start) // 32 * 2))
+        yield range(start, min(n, start + size))
+        start += size
 
 
 class Processes:

@@ -52,7 +52,7 @@ def facts_of(run: Run) -> dict[str, Any]:
 def show_tasks(console: Console) -> None:
     """A table of the shipped tasks, and how to name any other."""
     table = Table(title="tasks", title_justify="left")
-    for column in ("task", "observations", "actions", "behavior", "steps", "recipes"):
+    for column in ("task", "observations", "actions", "behavior", "steps"):
         table.add_column(column)
     for name in SHIPPED:
         task = make_task(name)
@@ -62,10 +62,10 @@ def show_tasks(console: Console) -> None:
             _space(task.facts.action_space),
             task.behavior.name,
             str(task.step_limit),
-            ", ".join(GENERAL),
         )
     console.print(table)
     console.print(
+        f"Each has the recipes {', '.join(GENERAL)}.\n"
         "Any Gymnasium id works too, with a behavior to be novel in:\n"
         "  nses train CartPole-v1 --behavior final-observation:0\n"
         "and so does your own environment: nses train package.module:Environment --max-steps 500",
