@@ -53,7 +53,10 @@ def main(arguments: list[str] | None = None) -> int:
     os.environ.update(ONE_THREAD)  # as in the workers: other counts of threads give other bits
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())  # module:attribute may be in the current directory
-    return _guarded(COMMANDS[argv[0]], argv[1:])
+    try:
+        return _guarded(COMMANDS[argv[0]], argv[1:])
+    except KeyboardInterrupt as error:  # while we were still importing
+        return _fail(130, error, "stopped by SIGINT")
 
 
 def _guarded(command: Callable[[list[str]], int], argv: list[str]) -> int:
@@ -71,8 +74,6 @@ def _guarded(command: Callable[[list[str]], int], argv: list[str]) -> int:
         return 141
     except (Stopped, RunsFailed) as error:
         return _fail(error.exit_code, error)
-    except KeyboardInterrupt as error:
-        return _fail(130, error, "stopped by SIGINT")
     except CheckpointRefused as error:
         return _fail(3, error)
     except StorageFailed as error:

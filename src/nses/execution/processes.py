@@ -16,8 +16,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
@@ -25,8 +25,9 @@ import cloudpickle
 import numpy as np
 
 from nses.core.archive import Archive
-from nses.core.noise import Epsilon, Table
+from nses.core.noise import Table
 from nses.core.values import Candidates, Evaluation
+from nses.execution.batch import Batch, batch_fields, noise_fields, part_of
 from nses.execution.cpus import ONE_THREAD, usable_cpus
 from nses.execution.evaluator import (
     FAILED,
@@ -43,7 +44,6 @@ from nses.execution.shared import Field, anonymous_file, map_arrays, size_of
 
 log = logging.getLogger("nses")
 
-UNIT = 32  # candidates, at most
 IN_FLIGHT = 2  # units per worker, so that none waits for the coordinator
 ATTEMPTS = 3
 TICK = 0.2  # seconds between looks at deadlines and interruptions
@@ -52,24 +52,6 @@ START = 60.0  # seconds that a worker may take at least to start, however short 
 PATIENCE = 5.0  # seconds that a worker which is not playing may take to read or write a message
 
 WORKER = Path(__file__).with_name("worker.py")
-
-
-def noise_fields(size: int) -> list[Field]:
-    return [("table", "f4", (size,))]
-
-
-def batch_fields(d: int, capacity: int, observations: int, workers: int) -> list[Field]:
-    """What the coordinator tells (one batch of candidates) and what each worker is at."""
-    return [
-        ("theta", "f4", (d,)),
-        ("moments", "f8", (1 + 2 * observations,)),
-        ("seeds", "i8", (capacity,)),
-        ("offsets", "i8", (capacity,)),
-        ("contributes", "u1", (capacity,)),
-        ("sigma", "f8", (1,)),
-        ("current", "i8", (workers,)),  # the candidate that a worker plays, -1 when idle
-        ("played", "i8", (workers,)),  # episodes started, which shows a deadline's progress
-    ]
 
 
 class Worker:
@@ -91,29 +73,6 @@ class Worker:
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()
-
-
-class Batch:
-    """What is left to do of one call: units of candidates, and how often each killed its worker."""
-
-    def __init__(self, number: int, candidates: Candidates, archive: Archive, whole: int):
-        self.number, self.candidates, self.archive = number, candidates, archive
-        self.whole = whole  # candidates of the call, of which these may be a part
-        self.pending = deque(units_of(len(candidates)))
-        self.deaths: Counter[int] = Counter()  # by candidate; by -1 - slot where none is to blame
-        self.restarts = 0
-
-
-def units_of(n: int) -> Iterator[range]:
-    """Large units first, so that handing out costs little, then small ones, to end together.
-
-    Pairs stay together, and the boundaries depend on n alone.
-    """
-    start = 0
-    while start < n:
-        size = max(2, min(UNIT, (n - start) // 32 * 2))
-        yield range(start, min(n, start + size))
-        start += size
 
 
 class Processes:
@@ -170,7 +129,7 @@ class Processes:
         restarts = 0
         for start in range(0, n, self.capacity):
             part = slice(start, min(n, start + self.capacity))
-            restarts += self._run(_part(candidates, part), archive, n)
+            restarts += self._run(part_of(candidates, part), archive, n)
             for name, rows in results.items():
                 rows[part] = self.shared[name][: part.stop - start]
         return evaluation(candidates, results, self.observations, restarts, self.judge)
@@ -385,22 +344,6 @@ def _setup(plan: Plan, fields: list[Field], noise: list[Field]) -> bytes:
             f"the task cannot be sent to worker processes: {error}. Let its environment make what "
             "cannot be sent, or use the serial backend."
         ) from error
-
-
-def _part(candidates: Candidates, part: slice) -> Candidates:
-    """Some of the candidates, from an even index to an even one."""
-    epsilon, contributes = candidates.epsilon, candidates.contributes
-    if epsilon is not None:
-        offsets = epsilon.offsets[part.start // 2 : part.stop // 2]
-        epsilon = Epsilon(epsilon.table, offsets, epsilon.d)
-    return Candidates(
-        candidates.theta,
-        candidates.moments,
-        candidates.seeds[part],
-        candidates.sigma,
-        epsilon,
-        None if contributes is None else contributes[part],
-    )
 
 
 def _reason(code: int) -> str:
