@@ -6,8 +6,10 @@ import time
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.text import Text
 
 from nses.core.values import State
 from nses.experiment.config import Config
@@ -23,30 +25,34 @@ class ProgressView:
         self.config, self.console = config, console
         self.began: tuple[float, int] | None = None
         self.shown = -math.inf
+        self.text = ""
         self.bar = Progress(
             TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=20),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}  {task.fields[numbers]}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}  {task.fields[left]}"),
             console=console,
-            refresh_per_second=4,
-            disable=not console.is_terminal,
+            auto_refresh=False,
         )
         self.task: TaskID = self.bar.add_task(
-            f"{config.task} {config.algorithm}", total=config.generations, numbers="starting"
+            f"{config.task} {config.algorithm}", total=config.generations, left="starting"
         )
+        self.live = Live(self, console=console, refresh_per_second=4)
+
+    def __rich__(self) -> Group:
+        return Group(self.bar, Text(self.text))
 
     def __call__(self, state: State, record: dict[str, Any]) -> None:
         now, done = time.monotonic(), record["generation"]
         if self.began is None:
             self.began = (now, done)
-        text = numbers(record, self._left(now, done))
+        self.text, left = numbers(record), f"{self._left(now, done)} left"
+        self.bar.update(self.task, completed=done, left=left)
         if self.console.is_terminal:
-            self.bar.update(self.task, completed=done, numbers=text)
-        elif now - self.shown >= PLAIN_SECONDS or done == self.config.generations:
+            return
+        if now - self.shown >= PLAIN_SECONDS or done == self.config.generations:
             self.shown = now
-            self.console.print(
-                f"generation {done}/{self.config.generations}  {text}", soft_wrap=True
-            )
+            line = f"generation {done}/{self.config.generations}  {self.text}  {left}"
+            self.console.print(line, soft_wrap=True)
 
     def _left(self, now: float, done: int) -> str:
         assert self.began is not None
@@ -56,7 +62,8 @@ class ProgressView:
         return duration(elapsed / generations * (self.config.generations - done))
 
     def __enter__(self) -> "ProgressView":
-        self.bar.start()
+        if self.console.is_terminal:
+            self.live.start()
         return self
 
     def __exit__(
@@ -65,16 +72,16 @@ class ProgressView:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.bar.stop()
+        if self.console.is_terminal:
+            self.live.stop()
 
 
-def numbers(record: dict[str, Any], left: str) -> str:
-    """best, mean return, w, novelty, speed and time left, in one line."""
+def numbers(record: dict[str, Any]) -> str:
+    """best, mean return, w, novelty and speed, in one line."""
     return (
         f"best {short(record['best'])}  mean {short(record['return_mean'])}"
         f"  w {record['weight']:.2f}  novelty {short(record['novelty_mean'])}"
         f"  {record['steps_per_second']:,.0f} steps/s"
-        f"  {left} left"
     )
 
 
