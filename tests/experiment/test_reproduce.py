@@ -136,7 +136,7 @@ def test_no_run_outlives_the_experiment_however_that_is_ended(signum, code, tmp_
     children = wait_for_training(tmp_path, process)
     assert children
     os.kill(process.pid, signum)
-    ended, out, err = outcome(process)
+    ended, _, err = outcome(process)
     assert ended == code
     if code > 0:
         assert "to continue: nses reproduce point-trap --recipe smoke --runs 1" in err

@@ -80,7 +80,7 @@ def reached(directory: Path, done: bool = False) -> Reached:
         with (directory / METRICS).open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
             lines = file.read().splitlines()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Reached(done=done)
     for line in reversed(lines):
         try:
