@@ -127,13 +127,16 @@ def _parse(kind: Any, argv: list[str], command: str, description: str, default: 
     ) -> tyro.constructors.PrimitiveConstructorSpec[Any] | None:
         """`--workers INT`, where tyro alone would say `--workers {None}|INT`."""
         types = [option for option in get_args(info.type) if option is not NoneType]
-        if NoneType not in get_args(info.type) or types not in ([int], [str]):
+        if NoneType not in get_args(info.type) or len(types) != 1:
             return None
+        choices = get_args(types[0])  # of a Literal
+        kind = str if choices else types[0]
         return tyro.constructors.PrimitiveConstructorSpec(
             nargs=1,
-            metavar=types[0].__name__.upper(),
-            instance_from_str=lambda texts: types[0](texts[0]),
-            is_instance=lambda value: value is None or isinstance(value, types[0]),
+            metavar="{" + ",".join(choices) + "}" if choices else kind.__name__.upper(),
+            instance_from_str=lambda texts: kind(texts[0]),
+            is_instance=lambda value: value is None or isinstance(value, kind),
+            choices=choices or None,
             str_from_instance=lambda value: ["auto" if value is None else str(value)],
         )
 
@@ -162,7 +165,9 @@ def _configuration(argv: list[str], command: str, description: str) -> Any:
             str,
             tyro.conf.Positional,
             tyro.conf.arg(
-                metavar="TASK", help="A name of 'nses tasks', a Gymnasium id, or module:attribute."
+                help_behavior_hint="",
+                metavar="TASK",
+                help="A name of 'nses tasks', a Gymnasium id, or module:attribute.",
             ),
         ] = ""
 
@@ -195,6 +200,8 @@ def _train(config: Any) -> int:
     console = _console()
     with ProgressView(config, console) as view:
         run = pursue(config, listener=view)
+    if view.began is None:
+        console.print("nothing to train: all generations were done before")
     show_end(run, console)
     return 0
 
@@ -207,7 +214,7 @@ def resume_command(argv: list[str]) -> int:
         run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
         """The run directory."""
         generations: int | None = None
-        """Extend (or shorten) the run to so many generations in all."""
+        """Extend the run to so many generations in all."""
         workers: int | None = None
         """Worker processes."""
         backend: Literal["auto", "serial", "processes"] = "auto"
@@ -257,7 +264,8 @@ def evaluate_command(argv: list[str]) -> int:
     console = _console()
     tested = evaluate(load(given.run), given.policy, given.episodes, given.seed)
     if given.json:
-        print(json.dumps({**asdict(given), **tested.summary}))
+        asked = {name: value for name, value in asdict(given).items() if name != "json"}
+        print(json.dumps({**asked, **tested.summary}))
     else:
         console.print(
             f"{given.policy} policy of {given.run}: {tested}", highlight=False, soft_wrap=True

@@ -56,6 +56,31 @@ def test_training_again_into_the_same_directory_continues_what_is_there(tmp_path
     assert (again.path / "checkpoints" / "000005" / "manifest.json").stat().st_mtime_ns == stamp
 
 
+def test_a_run_with_more_generations_than_asked_for_is_not_passed_off_as_a_shorter_one(tmp_path):
+    run = train(tmp_path / "run")
+    with pytest.raises(ValueError, match="already has 5 generations, more than the 3"):
+        nses.resume(run.path, generations=3)
+    assert nses.load(run.path).config.generations == 5
+
+
+def test_a_finished_run_is_not_trained_again(tmp_path):
+    run, heard = train(tmp_path / "run", tensorboard=True), []
+    before = sorted(run.path.rglob("*"))
+    train(tmp_path / "run", tensorboard=True, listener=lambda state, record: heard.append(record))
+    assert not heard
+    assert sorted(run.path.rglob("*")) == before
+
+
+def test_what_is_no_task_and_what_is_no_behavior_is_said_to_be_so(tmp_path):
+    with pytest.raises(ValueError, match=r"task must be the name .* got <class 'troubled.Calm'>"):
+        nses.train(Calm)
+    task = nses.Task("calm", Calm, nses.Behavior("mine", lambda observation: [0.0]), 10)
+    with pytest.raises(
+        ValueError, match=r"behavior 'mine' failed: TypeError(.|\n)*\(observation, info\)"
+    ):
+        train(tmp_path / "run", task=task)
+
+
 def test_s8_other_settings_are_refused_field_by_field(tmp_path):
     train(tmp_path / "run")
     with pytest.raises(CheckpointRefused) as error:

@@ -67,8 +67,10 @@ class Config:
     """Standard deviation of noise on continuous actions of perturbed episodes."""
 
     behavior: str | None = None
-    """What novelty looks at: final:KEY,KEY of info, final-observation:0,1 (also mean, trajectory),
-    or package.module:attribute. A shipped task has its own."""
+    """What novelty looks at: final:KEY,KEY of info or final-observation:0,1 (also mean: and
+    trajectory:, mean-observation: ...), or package.module:function, a function of the last
+    (observation, info) that returns numbers. If not given: the task's own, or the whole last
+    observation."""
     distance: Literal["squared-euclidean", "euclidean"] | None = None
     """How behaviors are compared; the task says so if this does not."""
     max_steps: int | None = None

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from nses.execution.cpus import usable_cpus
 from nses.experiment.recipes import recipe
@@ -55,7 +56,7 @@ def show(findings: list[Finding], console: Console) -> bool:
     for finding in findings:
         mark = "[red]✗[/red]" if finding.remedy else "[green]✓[/green]"
         fact = finding.fact + (f"\n→ {finding.remedy}" if finding.remedy else "")
-        table.add_row(mark, finding.name, fact)
+        table.add_row(mark, finding.name, Text(fact))
     console.print(table, highlight=False)
     well = not any(finding.remedy for finding in findings)
     console.print(

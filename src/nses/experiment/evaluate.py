@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from nses.core.values import Candidates
 from nses.execution.serial import Serial
 from nses.experiment.build import plan_of, policy_of
 from nses.experiment.progress import short
-from nses.experiment.run import Run
+from nses.experiment.run import Run, load
 from nses.rollouts.tasks.task import Task
 
 
@@ -44,7 +45,7 @@ class Tested:
         return (
             f"mean return {short(f.mean())} ± {short(f.std())} over {len(f)} fresh episodes "
             f"(lowest {short(f.min())}, highest {short(f.max())}), "
-            f"{self.lengths.mean():.0f} steps each"
+            f"{self.lengths.mean():.0f} steps on average"
         )
 
 
@@ -54,11 +55,16 @@ def _standard(value: float) -> float | None:
 
 
 def evaluate(
-    run: Run, policy: str = "best", episodes: int = 30, seed: int = 0, task: Task | None = None
+    run: Run | str | Path,
+    policy: str = "best",
+    episodes: int = 30,
+    seed: int = 0,
+    task: Task | None = None,
 ) -> Tested:
     """Episodes that training has not seen: another stream of seeds, chosen by `seed`."""
     if episodes < 1:
         raise ValueError(f"episodes must be at least 1, got {episodes}.")
+    run = run if isinstance(run, Run) else load(run)
     theta, moments = run.parameters(policy)
     chosen = run.task(task)
     plan = plan_of(run.config, chosen, policy_of(run.config, run.facts))

@@ -13,7 +13,9 @@ class Stopped(BaseException):
     """
 
     def __init__(self, signum: int):
-        super().__init__(f"stopped by {signal.Signals(signum).name}")
+        super().__init__(
+            f"stopped by {signal.Signals(signum).name}; all finished generations are kept"
+        )
         self.exit_code = 128 + signum
 
 

@@ -57,6 +57,11 @@ def train(
     Every setting of `nses train --help` is a keyword. Where `run_dir` holds the same run already,
     it is continued; where it holds another one, CheckpointRefused says how they differ.
     """
+    if not isinstance(task, str | Task):
+        raise ValueError(
+            "task must be the name of a task, a Gymnasium id, 'module:attribute' or an nses.Task "
+            f"(which an environment of your own becomes), got {task!r}."
+        )
     name = task if isinstance(task, str) else task.name
     base = recipe_of(name, recipe, algorithm)
     given = {"seed": seed, "algorithm": algorithm} | hyperparameters
@@ -91,6 +96,8 @@ def pursue(config: Config, own: Task | None = None, listener: Listener | None = 
     with ExitStack() as stack:
         stack.enter_context(_opened(directory))
         state = _begin_or_continue(directory, config, task, own is not None)
+        if state is not None and load(directory).finished:
+            return load(directory)
         stop = stack.enter_context(Interruption())
         search = stack.enter_context(search_of(config, task, stop))
         try:
@@ -98,10 +105,12 @@ def pursue(config: Config, own: Task | None = None, listener: Listener | None = 
         except Interrupted:
             assert stop.signum is not None
             stopped = Stopped(stop.signum)
-            stopped.add_note(f"to continue: {resume_command(directory)}")
+            if checkpoint.stored(directory / CHECKPOINTS):
+                stopped.add_note(f"to continue: {resume_command(directory)}")
             raise stopped from None
         except Exception as error:
-            error.add_note(f"to continue: {resume_command(directory)}")
+            if checkpoint.stored(directory / CHECKPOINTS):
+                error.add_note(f"to continue: {resume_command(directory)}")
             raise
     return load(directory)
 
@@ -138,6 +147,12 @@ def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -
             f"{loaded.path} has a configuration that is none: {error}"
         ) from error
     _refuse_another(directory, differences(config, stored))
+    done = loaded.state.generation
+    if done > config.generations:
+        raise ValueError(
+            f"{directory} already has {done} generations, more than the {config.generations} that "
+            "were asked for; give another --run-dir (run_dir=...) for a shorter run."
+        )
     now = current_versions()
     for name, version in run.versions.items():
         if now.get(name) != version:

@@ -7,7 +7,9 @@ from functools import cached_property
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from nses.rollouts.behaviors import Behavior
 from nses.rollouts.spaces import input_of, output_of
@@ -42,13 +44,24 @@ class Task:
             input_of(environment.observation_space)
             output_of(environment.action_space)
             observation, info = self._first_step(environment)
-            record = self.behavior.record(self.step_limit)
-            if record.every_step:
-                record.see(observation, info)
-            b = record.result(observation, info)
+            b = self._first_behavior(observation, info)
             return Facts(environment.observation_space, environment.action_space, b.size)
         finally:
             environment.close()
+
+    def _first_behavior(self, observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
+        try:
+            record = self.behavior.record(self.step_limit)
+            if record.every_step:
+                record.see(observation, info)
+            return record.result(observation, info)
+        except ValueError:
+            raise
+        except Exception as error:
+            raise ValueError(
+                f"behavior {self.behavior.name!r} failed: {type(error).__name__}: {error}. "
+                "It must be a function of (observation, info) that returns numbers."
+            ) from error
 
     def _made(self) -> gym.Env[Any, Any]:
         try:
