@@ -29,7 +29,7 @@ def main(names: list[str]) -> int:
             )
             print(rows[-1], flush=True)
     versions = ", ".join(f"{name} {version}" for name, version in current_versions().items())
-    suffix = "-".join(["foundation", *names])
+    suffix = "-".join(["foundation", *(names if len(names) == 1 else [])])
     file = RESULTS / f"{date.today().isoformat()}-{suffix}.md"
     file.write_text(
         f"# {suffix}, {date.today().isoformat()}\n\n{versions}\n\n" + "\n".join(rows) + "\n"

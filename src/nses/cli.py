@@ -301,14 +301,11 @@ def info_command(argv: list[str]) -> int:
     if given.json:
         print(json.dumps(facts))
         return 0
-    from rich.table import Table
+    from nses.experiment.progress import say
 
-    table = Table.grid(padding=(0, 2))
-    table.add_column()
-    table.add_column(overflow="fold")
+    console = _console()
     for name, value in facts.items():
-        table.add_row(name, value if isinstance(value, str) else json.dumps(value))
-    _console().print(table, highlight=False, soft_wrap=True)
+        say(console, name, value if isinstance(value, str) else json.dumps(value), width=20)
     return 0
 
 

@@ -39,7 +39,7 @@ def facts_of(run: Run) -> dict[str, Any]:
         "parameters": state.members[0].theta.size,
         "members": len(state.members),
         "archive": len(state.archive),
-        "weight": [weight.w for weight in state.weights],
+        "weight": [round(weight.w, 6) for weight in state.weights],
         "episodes": state.episodes,
         "environment steps": state.env_steps,
         "seconds": records[-1]["seconds"] if records else 0.0,

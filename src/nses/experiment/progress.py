@@ -118,6 +118,6 @@ def show_end(run: Run, console: Console) -> None:
         say(console, name, text)
 
 
-def say(console: Console, name: str, text: str) -> None:
+def say(console: Console, name: str, text: str, width: int = 15) -> None:
     """A line that can be copied: neither wrapped nor interpreted."""
-    console.print(f"{name:15}{text}", soft_wrap=True, highlight=False, markup=False)
+    console.print(f"{name:{width}}{text}", soft_wrap=True, highlight=False, markup=False)
