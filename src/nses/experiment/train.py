@@ -13,7 +13,7 @@ from typing import Any
 
 from nses.core.algorithms import NotFinite, Search
 from nses.core.values import Evaluation, State
-from nses.execution.evaluator import Interrupted
+from nses.execution.evaluator import Interrupted, TaskBroken
 from nses.experiment import checkpoint
 from nses.experiment.build import search_of, task_of
 from nses.experiment.config import Config, changed, differences, from_dict, to_dict
@@ -105,12 +105,12 @@ def pursue(config: Config, own: Task | None = None, listener: Listener | None = 
         except Interrupted:
             assert stop.signum is not None
             stopped = Stopped(stop.signum)
-            if checkpoint.stored(directory / CHECKPOINTS):
-                stopped.add_note(f"to continue: {resume_command(directory)}")
+            stopped.add_note(f"to continue: {resume_command(directory)}")
             raise stopped from None
+        except TaskBroken:  # there is nothing to continue
+            raise
         except Exception as error:
-            if checkpoint.stored(directory / CHECKPOINTS):
-                error.add_note(f"to continue: {resume_command(directory)}")
+            error.add_note(f"to continue: {resume_command(directory)}")
             raise
     return load(directory)
 
