@@ -1,7 +1,6 @@
 """Whether this machine is ready: each finding is a fact, and what to do where it is not well."""
 
 import importlib.util
-import logging
 import os
 import platform
 import shutil
@@ -124,7 +123,6 @@ def _repeatable(name: str) -> Finding:
 
     digests = []
     base = replace(recipe("point-trap", "smoke", "nsra-es"), generations=3, tensorboard=False)
-    logging.getLogger("nses").setLevel(logging.ERROR)
     before = time.perf_counter()
     with tempfile.TemporaryDirectory() as directory:
         for config in (replace(base, backend="serial"), replace(base, workers=2)):
