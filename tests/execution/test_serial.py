@@ -19,8 +19,9 @@ from environments import (
 )
 
 from nses.core.novelty import novelty
-from nses.execution.evaluator import Interrupted, TaskBroken, TooManyFailures
+from nses.execution.evaluator import TaskBroken, TooManyFailures
 from nses.execution.serial import Serial
+from nses.rollouts.episode import Interrupted
 
 A = archive(20)
 HEALTHY = plan_of(drift())

@@ -161,6 +161,36 @@ def test_p1_workers_killed_in_mid_generation_are_counted_and_change_nothing_else
     assert run.digest == undisturbed
 
 
+HUMANOID = (
+    *("train", "humanoid", "--recipe", "smoke", "--seed", "1", "--n", "64"),
+    *("--generations", "8", "--no-tensorboard"),
+)
+
+
+def test_a_humanoid_has_the_same_digest_in_this_process_for_any_number_of_workers_and_when_killed(
+    tmp_path: Path,
+):
+    """P1 and P3 in compiled episodes, whose workers die in the middle of `mj_step`."""
+    assert finish(*HUMANOID, "--run-dir", str(tmp_path / "serial"), "--backend", "serial") == ""
+    expected = nses.load(tmp_path / "serial").digest
+    for workers in ("1", "2", "3"):
+        directory = tmp_path / workers
+        assert finish(*HUMANOID, "--run-dir", str(directory), "--workers", workers) == ""
+        assert nses.load(directory).digest == expected
+
+    directory = tmp_path / "killed"
+    command = (*HUMANOID, "--run-dir", str(directory), "--checkpoint-seconds", "0.1")
+    process = start(*command, "--workers", "2")
+    wait_until(lambda: generations(directory) >= 1, process)
+    workers_of(process)[0].kill()
+    wait_until(lambda: generations(directory) >= 3, process)
+    process.kill()
+    _, errors = process.communicate()
+    assert errors.count("SIGKILL") == 1
+    finish("resume", str(directory))
+    assert nses.load(directory).digest == expected
+
+
 STUCK = """
 import time
 from pathlib import Path

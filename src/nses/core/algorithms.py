@@ -211,6 +211,7 @@ class Search:
             episodes=state.episodes,
             env_steps=state.env_steps,
             failed=sum(int((~np.isfinite(x.f)).sum()) for x in played),
+            blown_up=sum(x.blown_up for x in played),
             gradient_norm=float(np.sqrt((g * g).sum())),
             behavior=tuple(new.b.tolist()) if new.b.size <= LONGEST_REPORTED_BEHAVIOR else (),
             selection=tuple(P.tolist()),

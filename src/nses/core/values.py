@@ -76,6 +76,7 @@ class Evaluation:
     lengths: NDArray[np.int64]  # (n,) steps
     moments: Moments  # of the episodes that contribute, merged in order
     b: Floats | None = None  # (n, dimensions), for unperturbed episodes only
+    blown_up: int = 0  # episodes that ended because the simulator gave up
     restarts: int = 0  # workers replaced on the way; says nothing about the result
 
 
@@ -98,6 +99,7 @@ class Report:
     episodes: int  # played since the start of the run
     env_steps: int
     failed: int  # episodes without a finite return
+    blown_up: int  # episodes that ended because the simulator gave up
     gradient_norm: float
     behavior: tuple[float, ...]  # b(theta_{t+1}); empty where it is long
     selection: tuple[float, ...]  # P(m) of Eq. 1

@@ -16,7 +16,7 @@ from nses.core.noise import perturb
 from nses.core.novelty import novelty
 from nses.core.values import Candidates, Evaluation
 from nses.execution.shared import Field
-from nses.rollouts.episode import Episode, player
+from nses.rollouts.episode import Episode, Player, never, player
 from nses.rollouts.policies import Policy
 from nses.rollouts.tasks.task import Task
 
@@ -24,10 +24,6 @@ log = logging.getLogger("nses")
 
 OPEN, DONE, FAILED = 0, 1, 2  # states of a candidate
 MOST_FAILURES = 0.05  # share of the candidates of a generation
-
-
-class Interrupted(Exception):
-    """The user asked to stop; the generation under way is given up."""
 
 
 class TooManyFailures(RuntimeError):
@@ -57,6 +53,7 @@ def result_fields(n: int, observations: int, behavior: int) -> list[Field]:
         ("N", "f8", (n,)),
         ("lengths", "i8", (n,)),
         ("status", "u1", (n,)),
+        ("blown_up", "u1", (n,)),
         ("b", "f8", (n, behavior)),
         ("observed", "f8", (n, 1 + 2 * observations)),
     ]
@@ -68,10 +65,14 @@ Results = dict[str, NDArray[Any]]
 class Runner:
     """Plays candidates one after the other in one simulator; every backend is made of these."""
 
-    def __init__(self, plan: Plan):
-        self.plan = plan
+    def __init__(self, plan: Plan, should_stop: Callable[[], bool] = never):
+        self.plan, self.should_stop = plan, should_stop
         self.theta = np.empty(plan.policy.size, np.float32)
-        self.player = player(plan.task, plan.policy, native=plan.native)
+        self.player = self._player()
+
+    def _player(self) -> Player:
+        plan = self.plan
+        return player(plan.task, plan.policy, native=plan.native, should_stop=self.should_stop)
 
     def run(
         self,
@@ -91,7 +92,7 @@ class Runner:
             try:
                 episode = self._play(candidates, i)
                 results["f"][i], results["lengths"][i] = episode.f, episode.length
-                results["b"][i] = episode.behavior
+                results["b"][i], results["blown_up"][i] = episode.behavior, episode.blown_up
                 if episode.observed is not None:
                     o = episode.observed
                     results["observed"][i] = np.concatenate([[o.count], o.sum, o.square])
@@ -100,7 +101,7 @@ class Runner:
             except Exception:
                 errors.append(traceback.format_exc())
                 results["f"][i], results["lengths"][i] = np.nan, 0
-                results["b"][i] = np.nan
+                results["b"][i], results["blown_up"][i] = np.nan, False
         rows = slice(indices.start, indices.stop)
         b = results["b"][rows]
         known = np.isfinite(results["f"][rows]) & np.isfinite(b).all(axis=1)
@@ -134,7 +135,7 @@ class Runner:
                 if attempt == 2:
                     raise
                 self.close()
-                self.player = player(self.plan.task, self.plan.policy, native=self.plan.native)
+                self.player = self._player()
         raise AssertionError
 
     def close(self) -> None:
@@ -201,5 +202,6 @@ def evaluation(
         lengths=results["lengths"][:n].copy(),
         moments=merged,
         b=None if perturbed else results["b"][:n].copy(),
+        blown_up=int(results["blown_up"][:n].sum()),
         restarts=restarts,
     )

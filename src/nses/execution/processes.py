@@ -32,7 +32,6 @@ from nses.execution.cpus import ONE_THREAD, usable_cpus
 from nses.execution.evaluator import (
     FAILED,
     OPEN,
-    Interrupted,
     Judge,
     Plan,
     TaskBroken,
@@ -41,6 +40,7 @@ from nses.execution.evaluator import (
     result_fields,
 )
 from nses.execution.shared import Field, anonymous_file, map_arrays, size_of
+from nses.rollouts.episode import Interrupted, never
 
 log = logging.getLogger("nses")
 
@@ -90,7 +90,7 @@ class Processes:
         capacity: int,
         workers: int | None = None,
         deadline: float = DEADLINE,
-        should_stop: Callable[[], bool] = lambda: False,
+        should_stop: Callable[[], bool] = never,
     ):
         self.plan, self.deadline, self.should_stop = plan, deadline, should_stop
         self.capacity = max(64, capacity + capacity % 2)
@@ -286,6 +286,7 @@ class Processes:
     def _fail(self, index: int, reason: str, batch: Batch) -> None:
         self.shared["f"][index], self.shared["N"][index] = np.nan, 0.0
         self.shared["lengths"][index], self.shared["b"][index] = 0, np.nan
+        self.shared["blown_up"][index] = False
         self.shared["status"][index] = FAILED
         self.judge.note(f"candidate {index} killed {ATTEMPTS} workers ({reason})")
         if batch.candidates.epsilon is not None:

@@ -6,24 +6,21 @@ import numpy as np
 
 from nses.core.archive import Archive
 from nses.core.values import Candidates, Evaluation
-from nses.execution.evaluator import (
-    Interrupted,
-    Judge,
-    Plan,
-    Runner,
-    evaluation,
-    result_fields,
-)
+from nses.execution.evaluator import Judge, Plan, Runner, evaluation, result_fields
+from nses.rollouts.episode import Interrupted, never
 
 UNIT = 16
 
 
 class Serial:
-    """An `Evaluate` that owns one simulator. `should_stop` is asked before every episode."""
+    """An `Evaluate` that owns one simulator.
 
-    def __init__(self, plan: Plan, should_stop: Callable[[], bool] = lambda: False):
+    `should_stop` is asked before every episode, and from time to time in a long one.
+    """
+
+    def __init__(self, plan: Plan, should_stop: Callable[[], bool] = never):
         self.plan, self.should_stop = plan, should_stop
-        self.runner, self.judge = Runner(plan), Judge()
+        self.runner, self.judge = Runner(plan, should_stop), Judge()
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
         n, observations = len(candidates), self.plan.policy.observation_size

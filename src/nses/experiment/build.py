@@ -12,6 +12,7 @@ from nses.execution.processes import Processes
 from nses.execution.serial import Serial
 from nses.experiment.config import Config
 from nses.rollouts.behaviors import parse_behavior
+from nses.rollouts.episode import never
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.spaces import input_of, output_of
@@ -72,7 +73,7 @@ def plan_of(config: Config, task: Task, policy: Policy) -> Plan:
 
 @contextmanager
 def search_of(
-    config: Config, task: Task, should_stop: Callable[[], bool] = lambda: False
+    config: Config, task: Task, should_stop: Callable[[], bool] = never
 ) -> Iterator[Search]:
     """The search of a configuration, with its workers, which end with the context."""
     policy = policy_of(config, task.facts)

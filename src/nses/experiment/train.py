@@ -13,7 +13,7 @@ from typing import Any
 
 from nses.core.algorithms import NotFinite, Search
 from nses.core.values import Evaluation, State
-from nses.execution.evaluator import Interrupted, TaskBroken
+from nses.execution.evaluator import TaskBroken
 from nses.experiment import checkpoint
 from nses.experiment.build import search_of, task_of
 from nses.experiment.config import Config, changed, differences, from_dict, to_dict
@@ -33,6 +33,7 @@ from nses.experiment.run import (
     write_config,
 )
 from nses.experiment.storage import CheckpointRefused, DirectoryLock, StorageFailed
+from nses.rollouts.episode import Interrupted
 from nses.rollouts.tasks.task import Task
 
 log = logging.getLogger("nses")

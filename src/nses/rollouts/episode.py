@@ -1,7 +1,8 @@
 """One episode: a policy with given parameters in a task, from a seed."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from nses.rollouts.policies import Policy
 from nses.rollouts.spaces import Input, Output, input_of, output_of
 from nses.rollouts.tasks.task import Task
 
+SLICE = 1000  # steps after which an episode asks whether to go on
+
 
 @dataclass(frozen=True, eq=False)
 class Episode:
@@ -22,6 +25,14 @@ class Episode:
     behavior: NDArray[np.float64]
     length: int
     observed: Moments | None = None  # where they were asked for
+    blown_up: bool = False  # whether the simulator gave up
+
+
+class Interrupted(BaseException):
+    """The user asked to stop; what is under way is given up.
+
+    Not an Exception: who retries after errors does not mean this.
+    """
 
 
 class Player(Protocol):
@@ -40,10 +51,27 @@ class Player(Protocol):
     def close(self) -> None: ...
 
 
-def player(task: Task, policy: Policy, *, native: bool = True) -> Player:
+@runtime_checkable
+class Interruptible(Protocol):
+    """A player that asks from time to time, in long episodes, and raises Interrupted."""
+
+    should_stop: Callable[[], bool]
+
+
+def never() -> bool:
+    return False
+
+
+def player(
+    task: Task, policy: Policy, *, native: bool = True, should_stop: Callable[[], bool] = never
+) -> Player:
     """The task's compiled loop if it has one for this policy, else its Gymnasium environment."""
-    compiled = task.native(task, policy) if native and task.native else None
-    return compiled if compiled is not None else GymnasiumPlayer(task, policy)
+    found: Player | None = task.native(task, policy) if native and task.native else None
+    if found is None:
+        found = GymnasiumPlayer(task, policy)
+    if isinstance(found, Interruptible):
+        found.should_stop = should_stop
+    return found
 
 
 def action_noise_of(seed: int, scale: float, steps: int, size: int) -> NDArray[np.float32]:
@@ -59,6 +87,7 @@ class GymnasiumPlayer:
 
     def __init__(self, task: Task, policy: Policy):
         self.task, self.policy = task, policy
+        self.should_stop: Callable[[], bool] = never
         self.environment = task.make()
         self.input = input_of(self.environment.observation_space)
         self.output = output_of(self.environment.action_space)
@@ -98,8 +127,11 @@ class GymnasiumPlayer:
             end = terminated or truncated
             if record.every_step:
                 record.see(observation, info)
+            if not length % SLICE and self.should_stop():
+                raise Interrupted
         b = record.result(observation, info) if length else _unknown(self.task)
-        return Episode(total, b, length, Moments(length, *sums) if contributes else None)
+        observed = Moments(length, *sums) if contributes else None
+        return Episode(total, b, length, observed, bool(info.get("blown_up", False)))
 
     def close(self) -> None:
         self.environment.close()

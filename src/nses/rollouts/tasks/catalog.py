@@ -6,12 +6,16 @@ from functools import partial
 from typing import Any
 
 from nses.rollouts.behaviors import Behavior, load_attribute, parse_behavior
+from nses.rollouts.episode import Player
+from nses.rollouts.policies import Policy
+from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks import gymnasium, point
 from nses.rollouts.tasks.register import register_environments
 from nses.rollouts.tasks.task import Task
 from nses.rollouts.tasks.trap import trap_of
 
 DEFAULT_BEHAVIOR = "final-observation"
+BODY_BEHAVIOR = "final:x,y"
 
 
 def make_task(
@@ -59,13 +63,24 @@ def _body(name: str, identifier: str, arguments: dict[str, Any], max_steps: int 
     spec = gymnasium.spec_of(identifier)
     settings = {**spec.kwargs, **arguments}
     trap = trap_of(settings.get("trap"))
+    known = set(settings) <= {"body", "reward", "trap"}  # what the compiled loop knows how to do
     return Task(
         name=name,
         make=partial(gymnasium.make_environment, spec, arguments),
-        behavior=parse_behavior("final:x,y"),
+        behavior=parse_behavior(BODY_BEHAVIOR),
         step_limit=gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps),
         goal=trap.outside if trap and settings["reward"] == "forward" else None,
+        native=partial(_body_native, arguments=settings) if known else None,
     )
+
+
+def _body_native(task: Task, policy: Policy, arguments: dict[str, Any]) -> Player | None:
+    """The compiled loop, for an MLP and the behavior that it knows."""
+    if not isinstance(policy, MLP) or task.behavior.name != BODY_BEHAVIOR:
+        return None
+    from nses.rollouts.tasks import mujoco
+
+    return mujoco.native(task, policy, arguments)
 
 
 def _own(

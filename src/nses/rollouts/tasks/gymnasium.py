@@ -43,13 +43,23 @@ def make_environment(spec: EnvSpec, arguments: dict[str, Any]) -> gym.Env[Any, A
     The specification travels to the workers, who may not know the id: anybody can register one.
     """
     try:
-        return gym.make(spec, disable_env_checker=True, **arguments)
+        return _guarded(gym.make(spec, disable_env_checker=True, **arguments))
     except (gym.error.Error, ImportError, TypeError) as error:
         raise ValueError(f"{spec.id!r} cannot be made: {error}") from error
 
 
 def make_own(name: str, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
-    return load_attribute(name, "task")(**arguments)
+    return _guarded(load_attribute(name, "task")(**arguments))
+
+
+def _guarded(environment: Any) -> Any:
+    """With a look at the warnings of MuJoCo, where there is one and nobody looks at them."""
+    simulation = getattr(getattr(environment, "unwrapped", None), "data", None)
+    if not type(simulation).__module__.startswith("mujoco"):
+        return environment
+    from nses.rollouts.tasks.mujoco import BodyEnv, Guarded
+
+    return environment if isinstance(environment.unwrapped, BodyEnv) else Guarded(environment)
 
 
 def step_limit_of(name: str, limit: int | None, max_steps: int | None) -> int:

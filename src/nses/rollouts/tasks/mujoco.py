@@ -3,11 +3,8 @@
 # MuJoCo's bindings come without types:
 # pyright: reportAttributeAccessIssue=false
 
-import ctypes.util
 import logging
 import math
-import os
-import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, dataclass, replace
@@ -21,16 +18,25 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from nses.core.compiled import compiled
+from nses.core.moments import Moments
+from nses.rollouts.episode import SLICE, Episode, Interrupted, action_noise_of, never
+from nses.rollouts.native.body import (
+    BLEW_UP,
+    GOES_ON,
+    episode,
+    has_blown_up,
+    has_given_up,
+    load_simulator,
+    reward_terms,
+)
+from nses.rollouts.native.network import ACTIVATIONS
+from nses.rollouts.policies.mlp import MLP
+from nses.rollouts.tasks.camera import Camera
+from nses.rollouts.tasks.task import Task
 from nses.rollouts.tasks.trap import trap_of, with_trap
 
 ASSETS = Path(gym.__file__).parent / "envs" / "mujoco" / "assets"
 LARGEST = 1e20  # in an observation; MuJoCo gives up at 1e10 in position, speed and acceleration
-LONGEST_STEP = 10.0  # of the centre of mass, in metres; whoever goes farther has blown up already
-HIGHEST_CONTACT_COST = 10.0
-BADQPOS = int(mujoco.mjtWarning.mjWARN_BADQPOS)
-BADQVEL = int(mujoco.mjtWarning.mjWARN_BADQVEL)
-BADQACC = int(mujoco.mjtWarning.mjWARN_BADQACC)
 
 log = logging.getLogger("nses")
 
@@ -134,13 +140,13 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         frame = self.model.opt.timestep * self.body.frame_skip
         self.metadata = {**BodyEnv.metadata, "render_fps": round(1 / frame)}
         self.render_mode = render_mode
-        self.camera = Camera(self.model, self.body) if render_mode == "rgb_array" else None
+        self.camera = Camera(self.model, self.body.distance) if render_mode == "rgb_array" else None
 
         # Views of what the simulator writes.
         arrays = [data.qpos[self.body.unseen :], data.qvel]
         arrays += [getattr(data, name).reshape(-1) for name in self.body.senses]
         self.observed, self.warnings, self.centre = arrays, data.warning.number, data.subtree_com[0]
-        self.terms = partial(reward_terms, data.ctrl, data.cfrc_ext, *astuple(self.reward))
+        self.terms = partial(reward_terms, data.ctrl, data.cfrc_ext, astuple(self.reward))
         self.forces = "cfrc_ext" in self.body.senses or self.reward.contact > 0
         size = sum(array.size for array in arrays)
         self.observation_space = spaces.Box(-LARGEST, LARGEST, (size,), np.float64)
@@ -204,6 +210,32 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         self.place = (x, y)
 
 
+class Guarded(gym.Wrapper[Any, Any, Any, Any]):
+    """Any other MuJoCo environment, made to notice when its simulation blows up.
+
+    MuJoCo resets itself in mid-step then, and the environment pays for the jump. As above, the
+    episode ends there instead, with what was known before.
+    """
+
+    def __init__(self, environment: gym.Env[Any, Any]):
+        super().__init__(environment)
+        self.warnings = environment.get_wrapper_attr("data").warning.number
+        self.last: tuple[Any, dict[str, Any]] = (None, {})
+        _keep_out_of_the_working_directory()
+
+    def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+        self.last = self.env.reset(**arguments)
+        return self.last
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if has_given_up(self.warnings):
+            observation, info = self.last
+            return observation, 0.0, True, False, {**info, "blown_up": True}
+        self.last = observation, info
+        return observation, reward, terminated, truncated, info
+
+
 def model_of(body: Body, trap: Mapping[str, float] | None) -> mujoco.MjModel:
     """The compiled model of a body, with the walls of a trap around its way."""
     spec = mujoco.MjSpec.from_file(str(ASSETS / body.model))
@@ -223,36 +255,86 @@ def scatter(
     qvel += rng.uniform(-noise, noise, qvel.size)
 
 
-@compiled
-def distance(x, y, isotropic):
-    """How far a place is: from the origin, or along x."""
-    return math.sqrt(x * x + y * y) if isotropic else x
+class BodyPlayer:
+    """Whole episodes in compiled code, bit for bit those of the environment."""
+
+    def __init__(self, environment: "BodyEnv", policy: MLP, step_limit: int):
+        self.environment, self.policy, self.steps = environment, policy, step_limit
+        self.should_stop: Callable[[], bool] = never
+        model, data, body = environment.model, environment.data, environment.body
+        space = environment.action_space
+        self.simulation = (model._address, data._address)
+        self.views = (
+            tuple(environment.observed),
+            data.qpos,
+            data.ctrl,
+            environment.centre,
+            data.cfrc_ext,
+            environment.warnings,
+        )
+        self.body = (body.frame_skip, environment.forces, *body.height, space.low, space.high)
+        self.reward = astuple(environment.reward)
+        self.work, self.observation = policy.buffers(), np.empty(policy.observation_size)
+
+    def play(
+        self,
+        theta: NDArray[np.float32],
+        moments: Moments,
+        seed: int,
+        *,
+        action_noise: float = 0.0,
+        contributes: bool = False,
+    ) -> Episode:
+        assert theta.size == self.policy.size
+        self.environment.reset(seed=seed)
+        activation = ACTIVATIONS[self.policy.activation]
+        moments_used = self.policy.standardization(moments)
+        network = (theta, self.policy.shape, activation, *moments_used, self.work)
+        noise = action_noise_of(seed, action_noise, self.steps, self.policy.sizes[-1])
+        sums = np.zeros((2, self.policy.observation_size))
+        so_far = np.array([0.0, *self.environment.place, 0.0])  # return, x, y, length
+        fate, left = GOES_ON, self.steps
+        while fate == GOES_ON and left:
+            if left < self.steps and self.should_stop():
+                raise Interrupted
+            fate = episode(
+                self.simulation,
+                self.views,
+                self.body,
+                self.reward,
+                network,
+                noise,
+                sums,
+                contributes,
+                self.observation,
+                so_far,
+                min(left, SLICE),
+            )
+            left = max(0, left - SLICE)
+        length = int(so_far[3])
+        b = so_far[1:3] if length else np.full(2, np.nan)
+        observed = Moments(length, *sums) if contributes else None
+        return Episode(float(so_far[0]), b, length, observed, fate == BLEW_UP)
+
+    def close(self) -> None:
+        self.environment.close()
 
 
-@compiled
-def has_blown_up(warnings, x0, y0, x1, y1):
-    """Whether MuJoCo met a position, speed or acceleration beyond 1e10, or the body is far away.
-
-    On its way to 1e10 a body would be paid for kilometres.
-    """
-    if warnings[BADQPOS] + warnings[BADQVEL] + warnings[BADQACC] > 0:
-        return True
-    return not distance(x1 - x0, y1 - y0, True) < LONGEST_STEP
-
-
-@compiled
-def reward_terms(ctrl, cfrc_ext, forward, control, contact, alive, isotropic, x0, y0, x1, y1):
-    """For progress, control, contact and being alive, on the way from (x0, y0) to (x1, y1)."""
-    progress = distance(x1, y1, isotropic) - distance(x0, y0, isotropic)
-    effort, force = 0.0, 0.0
-    for u in ctrl:
-        effort += u * u
-    if contact > 0.0:
-        for b in range(cfrc_ext.shape[0]):
-            for i in range(cfrc_ext.shape[1]):
-                force += cfrc_ext[b, i] * cfrc_ext[b, i]
-    impact = min(contact * force, HIGHEST_CONTACT_COST)
-    return forward * progress, -control * effort, -impact, alive
+def native(task: Task, policy: MLP, arguments: Mapping[str, Any]) -> BodyPlayer | None:
+    """The compiled loop, for a network that fits, where MuJoCo's library can be loaded."""
+    try:
+        load_simulator()
+    except (OSError, RuntimeError) as error:
+        log.warning(
+            "compiled episodes need MuJoCo's own library, which cannot be loaded: %s. "
+            "Playing through Gymnasium: the same results, more slowly.",
+            error,
+        )
+        return None
+    environment = BodyEnv(**arguments)
+    shapes = (environment.last.size, environment.model.nu)
+    fits = shapes == (policy.sizes[0], policy.sizes[-1])
+    return BodyPlayer(environment, policy, task.step_limit) if fits else None
 
 
 def _keep_out_of_the_working_directory() -> None:
@@ -273,59 +355,3 @@ def _choice(what: str, name: str, table: dict[str, Any]) -> Any:
     if name not in table:
         raise ValueError(f"{what} must be one of {', '.join(table)}, got {name!r}.")
     return table[name]
-
-
-PIXELS = 480
-
-
-class Camera:
-    """Takes pictures that follow a body, on a machine without a screen as well."""
-
-    def __init__(self, model: mujoco.MjModel, body: Body):
-        self.model = model
-        self.view = mujoco.MjvCamera()
-        self.view.type = mujoco.mjtCamera.mjCAMERA_TRACKING
-        self.view.trackbodyid = 1
-        self.view.distance, self.view.azimuth, self.view.elevation = body.distance, 50.0, -30.0
-        self.scene, self.options = mujoco.MjvScene(model, 1000), mujoco.MjvOption()
-        try:
-            self.gl = _gl_context()
-            self.gl.make_current()
-            self.context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
-        except Exception as error:  # from any of several libraries
-            raise ValueError(
-                f"pictures need OpenGL, which does not work here: {error}. Without a screen, "
-                "install OSMesa (Debian and Ubuntu: apt-get install libosmesa6) and set "
-                "MUJOCO_GL=osmesa, or with a GPU set MUJOCO_GL=egl."
-            ) from error
-        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.context)
-
-    def picture(self, data: mujoco.MjData) -> NDArray[np.uint8]:
-        """(480, 480, 3)"""
-        self.gl.make_current()
-        everything = mujoco.mjtCatBit.mjCAT_ALL
-        mujoco.mjv_updateScene(
-            self.model, data, self.options, None, self.view, everything, self.scene
-        )
-        frame = mujoco.MjrRect(0, 0, PIXELS, PIXELS)
-        pixels = np.empty((PIXELS, PIXELS, 3), np.uint8)
-        mujoco.mjr_render(frame, self.scene, self.context)
-        mujoco.mjr_readPixels(pixels, None, frame, self.context)
-        return pixels[::-1].copy()
-
-    def close(self) -> None:
-        self.gl.make_current()
-        self.context.free()
-        self.gl.free()
-
-
-def _gl_context() -> Any:
-    """OpenGL as MUJOCO_GL says; where it says nothing and there is no screen, in memory."""
-    screen = sys.platform != "linux" or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
-    if os.environ.get("MUJOCO_GL") or screen:
-        from mujoco import GLContext
-    elif ctypes.util.find_library("OSMesa"):
-        from mujoco.osmesa import GLContext
-    else:
-        from mujoco.egl import GLContext
-    return GLContext(PIXELS, PIXELS)

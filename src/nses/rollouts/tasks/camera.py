@@ -1,0 +1,68 @@
+"""Pictures of a MuJoCo simulation, on a machine without a screen as well."""
+
+# MuJoCo's bindings come without types:
+# pyright: reportAttributeAccessIssue=false
+
+import ctypes.util
+import os
+import sys
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+PIXELS = 480
+
+
+class Camera:
+    """Takes pictures that follow the first body of a model."""
+
+    def __init__(self, model: mujoco.MjModel, distance: float):
+        self.model = model
+        self.view = mujoco.MjvCamera()
+        self.view.type = mujoco.mjtCamera.mjCAMERA_TRACKING
+        self.view.trackbodyid = 1
+        self.view.distance, self.view.azimuth, self.view.elevation = distance, 50.0, -30.0
+        self.scene, self.options = mujoco.MjvScene(model, 1000), mujoco.MjvOption()
+        try:
+            self.gl = _gl_context()
+            self.gl.make_current()
+            self.context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100)
+        except Exception as error:  # from any of several libraries
+            raise ValueError(
+                f"pictures need OpenGL, which does not work here: {error}. Without a screen, "
+                "install OSMesa (Debian and Ubuntu: apt-get install libosmesa6) and set "
+                "MUJOCO_GL=osmesa, or with a GPU set MUJOCO_GL=egl."
+            ) from error
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN, self.context)
+
+    def picture(self, data: mujoco.MjData) -> NDArray[np.uint8]:
+        """(480, 480, 3)"""
+        self.gl.make_current()
+        everything = mujoco.mjtCatBit.mjCAT_ALL
+        mujoco.mjv_updateScene(
+            self.model, data, self.options, None, self.view, everything, self.scene
+        )
+        frame = mujoco.MjrRect(0, 0, PIXELS, PIXELS)
+        pixels = np.empty((PIXELS, PIXELS, 3), np.uint8)
+        mujoco.mjr_render(frame, self.scene, self.context)
+        mujoco.mjr_readPixels(pixels, None, frame, self.context)
+        return pixels[::-1].copy()
+
+    def close(self) -> None:
+        self.gl.make_current()
+        self.context.free()
+        self.gl.free()
+
+
+def _gl_context() -> Any:
+    """OpenGL as MUJOCO_GL says; where it says nothing and there is no screen, in memory."""
+    screen = sys.platform != "linux" or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ
+    if os.environ.get("MUJOCO_GL") or screen:
+        from mujoco import GLContext
+    elif ctypes.util.find_library("OSMesa"):
+        from mujoco.osmesa import GLContext
+    else:
+        from mujoco.egl import GLContext
+    return GLContext(PIXELS, PIXELS)
