@@ -13,6 +13,8 @@ import pytest
 
 import nses
 from nses.core.moments import Moments, initial
+from nses.core.seeding import Purpose, episode_seeds
+from nses.experiment.evaluate import evaluate
 from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.episode import GymnasiumPlayer, Interrupted, player
 from nses.rollouts.native import body as library
@@ -217,6 +219,28 @@ def test_blow_ups_are_counted_in_the_metrics(tmp_path):
     )  # fmt: skip
     assert all(0 < line["blown_up"] <= 10 for line in run.metrics)
     assert all(line["failed"] == 0 for line in run.metrics)
+
+
+@pytest.mark.parametrize(("name", "identifier"), [("humanoid", "NSES/Humanoid-v0")])
+def test_a_trained_policy_gets_in_gymnasium_what_evaluate_says(name, identifier, tmp_path):
+    run = nses.train(name, recipe="smoke", generations=1, run_dir=str(tmp_path), backend="serial")
+    assert run.state.best.theta.size == 166_673
+    tested, policy = evaluate(run, episodes=3), run.policy("best")
+    environment = gym.make(identifier)
+    for seed, f, length, b in zip(
+        episode_seeds(0, 0, 0, Purpose.FRESH_EPISODES, 3),
+        tested.returns,
+        tested.lengths,
+        tested.behaviors,
+        strict=True,
+    ):
+        observation, info = environment.reset(seed=int(seed))
+        total, steps, end = 0.0, 0, False
+        while not end:
+            observation, reward, terminated, truncated, info = environment.step(policy(observation))
+            total, steps, end = total + float(reward), steps + 1, terminated or truncated
+        assert (total, steps) == (f, length)
+        assert [info["x"], info["y"]] == b.tolist()
 
 
 def test_other_behaviors_and_arguments_go_through_gymnasium():

@@ -5,6 +5,7 @@ import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,10 @@ from nses.experiment.progress import short
 from nses.experiment.run import Run
 from nses.experiment.storage import write_atomically
 from nses.rollouts.native.point import RADIUS, walls_of
+from nses.rollouts.tasks.catalog import BODIES
 from nses.rollouts.tasks.point import HALF_WIDTH
+from nses.rollouts.tasks.register import ENVIRONMENTS
+from nses.rollouts.tasks.trap import trap_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +73,17 @@ def _point_trap(arguments: dict[str, Any]) -> Scene:
     return Scene(tuple(tuple(wall) for wall in (reach + thin).tolist()), (0.0, 0.0), LABELS)
 
 
-SCENES: dict[str, Callable[[dict[str, Any]], Scene]] = {"point-trap": _point_trap}
+def _body(identifier: str, arguments: dict[str, Any]) -> Scene:
+    trap = trap_of({**ENVIRONMENTS[identifier][2], **arguments}.get("trap"))
+    boxes = trap.walls.values() if trap else ()
+    walls = tuple((x - a, x + a, y - b, y + b) for (x, y), (a, b) in boxes)
+    return Scene(walls, (0.0, 0.0), LABELS)
+
+
+SCENES: dict[str, Callable[[dict[str, Any]], Scene]] = {
+    "point-trap": _point_trap,
+    **{name: partial(_body, identifier) for name, identifier in BODIES.items()},
+}
 
 
 @dataclass(frozen=True, eq=False)

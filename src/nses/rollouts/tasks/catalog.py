@@ -16,6 +16,13 @@ from nses.rollouts.tasks.trap import trap_of
 
 DEFAULT_BEHAVIOR = "final-observation"
 BODY_BEHAVIOR = "final:x,y"
+BODIES = {
+    "humanoid": "NSES/Humanoid-v0",
+    "humanoid-trap": "NSES/HumanoidTrap-v0",
+    "swimmer-trap": "NSES/SwimmerTrap-v0",
+    "ant-trap": "NSES/AntTrap-v0",
+    "halfcheetah": "NSES/HalfCheetah-v0",
+}
 
 
 def make_task(
@@ -108,11 +115,7 @@ def _own(
 
 SHIPPED: dict[str, Callable[[dict[str, Any], int | None], Task]] = {
     "point-trap": _point_trap,
-    "humanoid": partial(_body, "humanoid", "NSES/Humanoid-v0"),
-    "humanoid-trap": partial(_body, "humanoid-trap", "NSES/HumanoidTrap-v0"),
-    "swimmer-trap": partial(_body, "swimmer-trap", "NSES/SwimmerTrap-v0"),
-    "ant-trap": partial(_body, "ant-trap", "NSES/AntTrap-v0"),
-    "halfcheetah": partial(_body, "halfcheetah", "NSES/HalfCheetah-v0"),
+    **{name: partial(_body, name, identifier) for name, identifier in BODIES.items()},
 }
 
 register_environments()
