@@ -24,11 +24,11 @@ check: .venv/.installed-dev  ## format, lint, types, import layers and the fast 
 	$(BIN)/pyright
 	$(BIN)/python -m pytest -m "not slow"
 
-bench: .venv/.installed-dev  ## measure, as ratios within one run; results go to benchmarks/results
+bench: .venv/.installed-dev  ## measure, also other libraries (1.5 GB, once); results go to benchmarks/results
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove the environment, compiled code and caches (runs stay)
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv benchmarks/rivals/.venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.created:

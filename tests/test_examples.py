@@ -1,5 +1,6 @@
 """The examples run and show what they say they show."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,9 +10,9 @@ import pytest
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-def output_of(name, tmp_path):
+def output_of(name, tmp_path, *arguments):
     done = subprocess.run(
-        [sys.executable, EXAMPLES / name], capture_output=True, text=True, cwd=tmp_path
+        [sys.executable, EXAMPLES / name, *arguments], capture_output=True, text=True, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -38,3 +39,22 @@ def test_the_short_version_is_at_most_100_lines_and_needs_numpy_only():
     assert len(text.splitlines()) <= 100
     imports = [line for line in text.splitlines() if line.startswith(("import", "from"))]
     assert not any("nses" in line or "scipy" in line for line in imports)
+
+
+@pytest.mark.slow
+def test_another_library_trains_on_our_environments(tmp_path):
+    pytest.importorskip("stable_baselines3")
+    text = output_of("train_with_sb3.py", tmp_path, "2048")
+    assert re.search(r"swims to x = -?\d+\.\d+", text)
+
+
+def test_the_example_of_another_library_says_what_to_install(tmp_path):
+    program = (
+        "import runpy, sys; sys.modules['stable_baselines3'] = None; "
+        f"runpy.run_path({str(EXAMPLES / 'train_with_sb3.py')!r}, run_name='__main__')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert done.stderr == ("this example needs Stable-Baselines3: pip install stable-baselines3\n")
