@@ -22,6 +22,7 @@ from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks import mujoco as module
 from nses.rollouts.tasks.catalog import make_task
 from nses.rollouts.tasks.mujoco import BodyEnv, BodyPlayer
+from nses.rollouts.tasks.register import SWIMMER_TRAP
 from nses.rollouts.tasks.task import Task
 
 TASKS = ["humanoid", "humanoid-trap", "swimmer-trap", "ant-trap", "halfcheetah"]
@@ -113,7 +114,7 @@ def test_an_episode_does_not_depend_on_those_before():
 def test_long_episodes_go_on_where_a_slice_ended():
     task = make_task("swimmer-trap").revised(step_limit=2300)
     policy = policy_for(task, (8,))
-    environment = BodyEnv("swimmer", "forward", {"back": 4.5, "half_width": 2.5, "depth": 1.5})
+    environment = BodyEnv("swimmer", "forward", dict(SWIMMER_TRAP))
     stepped = Task("t", lambda: environment, task.behavior, 2300)
     theta, moments = theta_of(policy, 1), initial(8)
     a = player(task, policy).play(theta, moments, 1, action_noise=0.1, contributes=True)

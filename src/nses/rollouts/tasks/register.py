@@ -7,7 +7,7 @@ from gymnasium.envs.registration import register, registry
 POINT = "nses.rollouts.tasks.point:PointTrapEnv"
 BODY = "nses.rollouts.tasks.mujoco:BodyEnv"
 PAPER_TRAP: dict[str, float] = {}  # the walls of the paper are the default ones
-SWIMMER_TRAP = {"back": 4.5, "half_width": 2.5, "depth": 1.5}  # wider: it is three metres long
+SWIMMER_TRAP = {"back": 4.5, "half_width": 3.5, "depth": 2.0}  # wider: it is three metres long
 
 # id → (class, step limit, its arguments)
 ENVIRONMENTS: dict[str, tuple[str, int, dict[str, Any]]] = {
