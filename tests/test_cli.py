@@ -281,6 +281,7 @@ def test_tasks_lists_what_comes_along(capsys):
     code, out, _ = call(capsys, "tasks")
     assert code == 0
     assert "point-trap" in out
+    assert "atari:GAME" in out
     assert "nses train CartPole-v1" in out
 
 

@@ -55,3 +55,63 @@ def test_behaviors_are_kept_in_float64():
     A = archive_of(np.array([[0.1]], np.float32)).append([0.1])
     assert A.rows.dtype == np.float64
     np.testing.assert_array_equal(A.rows, [[np.float32(0.1)], [0.1]])
+
+
+def trace(steps, number=0, width=3):
+    return np.full((steps, width), number % 256, np.uint8)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(1, 4)), max_size=60))
+def test_every_archive_of_traces_stays_valid_whatever_is_appended_to_it_or_to_others(operations):
+    archives, expected = [empty(0)], [[]]
+    for number, (which, steps) in enumerate(operations):
+        parent = which % len(archives)
+        archives.append(archives[parent].append(trace(steps, number)))
+        expected.append([*expected[parent], trace(steps, number)])
+    for A, entries in zip(archives, expected, strict=True):
+        assert len(A) == len(A.traces) == len(entries)
+        for kept, entry in zip(A.traces, entries, strict=True):
+            np.testing.assert_array_equal(kept, entry)
+
+
+def test_appending_a_trace_copies_it_and_nothing_else():
+    b = trace(5, 1)
+    A = archive_of([trace(9), trace(2)])
+    longer = A.append(b).append([b, b])
+    b[:] = 7
+    assert (longer.traces[2] == 1).all()
+    assert len(longer) == 5
+    for mine, theirs in zip(A.traces, longer.traces, strict=False):
+        assert mine is theirs
+    with pytest.raises(ValueError, match="read-only"):
+        longer.traces[0][0] = 1
+    assert sum(x.nbytes for x in longer.traces) == 3 * (9 + 2 + 5 + 5 + 5)  # no padding
+
+
+def test_an_archive_of_traces_extends_its_earlier_values_but_not_a_branch():
+    A = archive_of([trace(1)])
+    left, right = A.append(trace(2)), A.append(trace(3))
+    assert left.extends(A)
+    assert not A.extends(left)
+    assert not left.extends(right)
+    assert not right.extends(left)
+
+
+def test_e15_an_archive_takes_traces_of_any_length_but_of_one_width():
+    A = archive_of([trace(4), trace(1)])
+    with pytest.raises(ValueError, match="as many bytes, got 3 and 4"):
+        A.append(trace(2, width=4))
+    with pytest.raises(ValueError, match="as many bytes, got 3 and 4"):
+        archive_of([trace(2), trace(2, width=4)])
+    with pytest.raises(ValueError, match="a trace must be"):
+        A.append(trace(0))
+    with pytest.raises(ValueError, match="a trace must be"):
+        A.append([1.0, 2.0])
+    assert len(A) == len(A.traces) == 2
+
+
+def test_an_archive_has_either_rows_or_traces():
+    with pytest.raises(ValueError, match="an archive of traces has no rows"):
+        archive_of([trace(2)]).rows  # noqa: B018
+    assert archive_of([[1.0, 2.0]]).traces == []
+    assert archive_of(np.zeros((2, 3), np.uint8)).rows.shape == (2, 3)  # rows, as ever

@@ -10,6 +10,7 @@ from nses.core import noise
 from nses.core.archive import Archive, archive_of
 from nses.core.moments import initial
 from nses.core.seeding import Purpose, generator
+from nses.core.traces import is_trace
 from nses.core.values import Candidates, Evaluation
 from nses.execution.evaluator import Plan
 from nses.execution.processes import Processes
@@ -77,7 +78,8 @@ def assert_same(a: Evaluation, b: Evaluation, but: tuple[int, ...] = ()) -> None
         assert x.tobytes() == y.tobytes(), name
     assert (a.b is None) == (b.b is None)
     if a.b is not None and b.b is not None:
-        assert a.b[rows].tobytes() == b.b[rows].tobytes()
+        x, y = (e.b if is_trace(e.b) else e.b[rows] for e in (a, b))
+        assert (x.dtype, x.shape, x.tobytes()) == (y.dtype, y.shape, y.tobytes())
     if not but:
         assert a.moments.count == b.moments.count
         assert a.moments.sum.tobytes() == b.moments.sum.tobytes()

@@ -37,6 +37,15 @@ def test_what_one_mapping_writes_another_reads():
         np.testing.assert_array_equal(ours[name].reshape(-1), np.arange(ours[name].size) % 250)
 
 
+def test_a_file_may_have_a_content_which_every_process_reads_from_its_beginning():
+    descriptor = anonymous_file(8, b"plan")
+    script = f"import os, sys; sys.stdout.write(os.pread({descriptor}, 9, 0).decode())"
+    for _ in range(2):
+        command = [sys.executable, "-c", script]
+        assert subprocess.check_output(command, pass_fds=[descriptor]) == b"plan" + bytes(4)
+    os.close(descriptor)
+
+
 def test_another_process_reads_it_by_descriptor():
     descriptor = anonymous_file(size_of(FIELDS))
     fill(map_arrays(descriptor, FIELDS))

@@ -74,3 +74,19 @@ class Strange(Calm):
     """Actions that no network gives."""
 
     action_space = spaces.Text(5)
+
+
+class Remembering(Calm):
+    """Ends sooner or later, and shows a memory of eight bytes on the way."""
+
+    def reset(self, *, seed=None, options=None):
+        observation, info = super().reset(seed=seed)
+        self.end = int(self.np_random.integers(1, 11))
+        self.memory = self.np_random.integers(0, 256, 8, np.uint8)
+        return observation, info
+
+    def step(self, action):
+        observation, reward, *_ = super().step(action)
+        self.memory[self.steps % 8] = int(100 * (1 + float(action[0])))
+        info = {"memory": self.memory.copy()}
+        return observation, reward, self.steps >= self.end, False, info

@@ -125,5 +125,37 @@ def test_an_index_beyond_the_observation_is_refused():
 
 
 def test_an_unknown_summary_is_refused():
-    with pytest.raises(ValueError, match="final, mean, trajectory, got 'median'"):
+    with pytest.raises(ValueError, match="final, mean, trajectory, trace, got 'median'"):
         Behavior("b", lambda o, i: [0.0], "median")
+
+
+def test_a_trace_holds_the_bytes_of_every_step():
+    for text, columns in (("trace:p,x", [1, 10, 2]), ("trace-observation:0", [1])):
+        b = behavior_of(text, walk(20))
+        assert b.dtype == np.uint8
+        assert b.tolist() == [[t * c for c in columns] for t in range(1, 21)]
+
+
+def test_a_trace_grows_with_its_episode_and_keeps_its_own_copy():
+    shared, record = np.zeros(3, np.uint8), Behavior("s", lambda o, i: o, "trace").record(10)
+    for t in range(1000):
+        shared[:] = t % 256
+        record.see(shared, {})
+    b = record.result(shared, {})
+    assert b.shape == (1000, 3)
+    assert (b == np.arange(1000)[:, None] % 256).all()
+
+
+@pytest.mark.parametrize("number", [0.5, -1.0, 256.0, np.nan, np.inf])
+def test_a_trace_of_other_numbers_than_bytes_is_refused(number):
+    with pytest.raises(ValueError, match="bytes, whole numbers from 0 to 255, got"):
+        behavior_of("trace:x", [(None, {"x": number})])
+
+
+def test_the_memory_of_an_atari_game_is_known_by_name():
+    steps = [(None, {"ram": np.full(128, t, np.uint8)}) for t in (200, 250)]
+    assert behavior_of("ram", steps)[:, 7].tolist() == [200, 250]
+    assert set(behavior_of("ram-final", steps)) == {250.0}
+    assert set(behavior_of("ram-mean", steps)) == {225.0}
+    with pytest.raises(ValueError, match="info has no key 'ram'"):
+        behavior_of("ram", walk(1))

@@ -293,6 +293,28 @@ def test_a_users_own_sound_policy_passes():
     check_policy(Linear(), corridor())
 
 
+class Unmoved(Linear):
+    """Says that it has no use for moments, so it must do without."""
+
+    moments_size = 0
+
+    def bind(self, theta: Any, moments: Moments) -> Any:
+        assert moments.sum.size == moments.square.size == 0
+        return super().bind(theta, moments)
+
+
+def test_a_policy_without_moments_passes():
+    check_policy(Unmoved(), corridor())
+
+
+@pytest.mark.parametrize("size", [1, 3, -1, None, 2.5])
+def test_moments_of_some_of_the_observation_are_refused(size: Any):
+    policy = Unmoved()
+    policy.moments_size = size
+    with pytest.raises(ValueError, match=r"moments_size must be 2 as observation_size is, or 0"):
+        check_policy(policy)
+
+
 class Sizeless(Linear):
     size = 0
 

@@ -34,6 +34,11 @@ def plain(policy, theta, x):
     return x @ W + b
 
 
+@pytest.mark.parametrize("normalize", [True, False])
+def test_moments_are_those_of_all_numbers_of_an_observation(normalize):
+    assert MLP((6, 4, 2), normalize=normalize).moments_size == 6
+
+
 @pytest.mark.parametrize(
     ("sizes", "d"), [((376, 256, 256, 17), 166_673), ((6, 16, 16, 2), 418), ((3, 2), 8)]
 )

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core import archive, moments, optimizers
-from nses.core.archive import Archive
+from nses.core.archive import Archive, Behavior
 from nses.core.noise import Table, sample
 from nses.core.novelty import novelty
 from nses.core.optimizers import OPTIMIZERS
 from nses.core.ranks import centered_ranks
 from nses.core.seeding import Purpose, episode_seeds, generator
+from nses.core.traces import is_trace
 from nses.core.values import (
     Best,
     Candidates,
@@ -132,7 +133,7 @@ class Search:
     hyperparameters: Hyperparameters
     seed: int
     initial_theta: Callable[[np.random.Generator], Vector]
-    observation_size: int
+    moments_size: int  # numbers of an observation whose moments the members keep
     noise: Table
     evaluate: Evaluate
 
@@ -147,7 +148,7 @@ class Search:
             member = Member(
                 theta,
                 optimizers.initial(theta.size),
-                moments.initial(self.observation_size),
+                moments.initial(self.moments_size),
                 np.empty(0),
             )
             assessed.append(self._assess(member, 0, j, A))
@@ -213,7 +214,7 @@ class Search:
             failed=sum(int((~np.isfinite(x.f)).sum()) for x in played),
             blown_up=sum(x.blown_up for x in played),
             gradient_norm=float(np.sqrt((g * g).sum())),
-            behavior=tuple(new.b.tolist()) if new.b.size <= LONGEST_REPORTED_BEHAVIOR else (),
+            behavior=_reported(new.b),
             selection=tuple(P.tolist()),
             restarts=sum(x.restarts for x in played),
         )
@@ -248,22 +249,23 @@ class Search:
     def _assess(
         self, member: Member, t: int, m: int, A: Archive, purpose: Purpose = Purpose.EVALUATION
     ) -> "Assessment":
-        """f and b of an unperturbed member: means over E episodes."""
+        """f and b of an unperturbed member: means over E episodes; of traces, the first one."""
         seeds = episode_seeds(self.seed, t, m, purpose, self.hyperparameters.E)
         e = self.evaluate(Candidates(member.theta, member.moments, seeds), A)
         assert e.b is not None
         played = np.isfinite(e.f)
-        return Assessment(float(e.f[played].mean()), e.b[played].mean(axis=0), e)
+        b = e.b if is_trace(e.b) else e.b[played].mean(axis=0)
+        return Assessment(float(e.f[played].mean()), b, e)
 
-    def _member_behaviors(self, state: State) -> tuple[Floats, list[Evaluation]]:
-        """The members' last known behaviors, or those of fresh episodes, (M, dimensions)."""
+    def _member_behaviors(self, state: State) -> tuple[list[Behavior], list[Evaluation]]:
+        """The members' last known behaviors, or those of fresh episodes."""
         if not self.hyperparameters.fresh_selection:
-            return np.stack([member.behavior for member in state.members]), []
+            return [member.behavior for member in state.members], []
         fresh = [
             self._assess(member, state.generation, m, state.archive, Purpose.FRESH_BEHAVIOR)
             for m, member in enumerate(state.members)
         ]
-        return np.stack([x.b for x in fresh]), [x.evaluation for x in fresh]
+        return [x.b for x in fresh], [x.evaluation for x in fresh]
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,8 +273,12 @@ class Assessment:
     """f(theta) and b(pi_theta) of an unperturbed member, and the episodes behind them."""
 
     f: float
-    b: Floats
+    b: Behavior
     evaluation: Evaluation
+
+
+def _reported(b: Behavior) -> tuple[float, ...]:
+    return () if is_trace(b) or b.size > LONGEST_REPORTED_BEHAVIOR else tuple(b.tolist())
 
 
 def _cost(played: list[Evaluation]) -> tuple[int, int]:

@@ -15,10 +15,29 @@ def _same(squared: Floats) -> Floats:
 
 
 # Both grow with the squared distance, so they share their neighbours; only the mean differs.
-DISTANCES: dict[str, Callable[[Floats], Floats]] = {
+VECTOR_DISTANCES: dict[str, Callable[[Floats], Floats]] = {
     "squared-euclidean": _same,  # Sec. 4.1
     "euclidean": np.sqrt,  # Sec. 2.2
 }
+
+# Of traces: whether the root is taken in every step, or of the squares of all steps together.
+TRACE_DISTANCES = {
+    "ram": True,  # Sec. 4.2
+    "ram-total": False,  # the authors' code
+}
+
+DISTANCES = (*TRACE_DISTANCES, *VECTOR_DISTANCES)
+
+
+def check_distance(distance: str, traces: bool) -> None:
+    """ValueError unless there is such a distance between traces, or else between vectors."""
+    if distance not in DISTANCES:
+        raise ValueError(f"distance must be one of {', '.join(DISTANCES)}, got {distance!r}.")
+    fitting, kind = (TRACE_DISTANCES, "traces") if traces else (VECTOR_DISTANCES, "vectors")
+    if distance not in fitting:
+        raise ValueError(
+            f"behaviors that are {kind} need the distance {' or '.join(fitting)}, got {distance!r}."
+        )
 
 
 @compiled

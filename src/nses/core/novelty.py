@@ -1,12 +1,14 @@
 """Novelty: the mean distance to the k nearest behaviors of the archive (Sec. 2.2). Always exact."""
 
+from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nses.core.archive import Archive, archive_of
-from nses.core.distances import DISTANCES, k_smallest
+from nses.core.archive import Archive, Behavior, Buffer, archive_of
+from nses.core.distances import TRACE_DISTANCES, VECTOR_DISTANCES, check_distance, k_smallest
+from nses.core.traces import Trace, as_traces, is_trace, k_nearest_traces
 
 TREE_FROM = 8192  # rows; below, scanning is as fast as a tree
 TREE_TAIL = 1024  # rows scanned behind the tree before it is built anew
@@ -15,36 +17,68 @@ SPARE = 8  # neighbours asked of the tree beyond k: it rounds differently, near-
 
 
 @overload
+def novelty(b: Trace, archive: Archive, k: int, distance: str = ...) -> float: ...
+@overload
 def novelty(
-    b: NDArray[np.float64], archive: Archive, k: int, distance: str = ...
+    b: NDArray[np.float64] | Sequence[Behavior], archive: Archive, k: int, distance: str = ...
 ) -> NDArray[np.float64]: ...
 @overload
-def novelty(b: ArrayLike, archive: Archive | ArrayLike, k: int, distance: str = ...) -> Any: ...
 def novelty(
-    b: ArrayLike, archive: Archive | ArrayLike, k: int, distance: str = "squared-euclidean"
-) -> Any:
+    b: ArrayLike | Sequence[Trace],
+    archive: Archive | ArrayLike | Sequence[Trace],
+    k: int,
+    distance: str = ...,
+) -> Any: ...
+def novelty(b: Any, archive: Any, k: int, distance: str = "squared-euclidean") -> Any:
     """N(b, A) = 1/|S| sum over S of distance(b, b_j), S the k nearest neighbours of b in A.
 
-    b is one behavior, (dimensions,), which gives a number, or (n, dimensions), which gives (n,).
+    b is one behavior, which gives a number, or n of them, which gives (n,): vectors of numbers,
+    (n, dimensions), or for the distances ram and ram-total traces, uint8 (steps, bytes) each.
     An empty archive gives 0; one with fewer than k entries is used whole.
     """
     if k < 1:
         raise ValueError(f"k counts nearest neighbours and must be at least 1, got k={k}.")
-    if distance not in DISTANCES:
-        raise ValueError(f"distance must be one of {', '.join(DISTANCES)}, got {distance!r}.")
-    A = archive if isinstance(archive, Archive) else archive_of(archive)
-    queries = np.atleast_2d(np.asarray(b, np.float64))
-    if len(A) and queries.shape[1] != A.rows.shape[1]:
-        raise ValueError(
-            f"behaviors have {queries.shape[1]} numbers, those of the archive {A.rows.shape[1]}."
-        )
-    nearest = DISTANCES[distance](_k_nearest(queries, A, min(k, len(A))))
+    of_traces = distance in TRACE_DISTANCES
+    check_distance(distance, of_traces)
+    if of_traces:
+        one = is_trace(b)
+        nearest = _among_traces([b] if one else b, archive, k, distance)
+    else:
+        one = np.ndim(b) < 2
+        nearest = _among_vectors(np.atleast_2d(np.asarray(b, np.float64)), archive, k, distance)
     # The k distances are ascending and added one by one: the same bits for any batch of queries.
-    N = np.zeros(len(queries))
+    N = np.zeros(len(nearest))
     for column in nearest.T:
         N += column
     N /= max(1, nearest.shape[1])
-    return N if np.ndim(b) > 1 else float(N[0])
+    return float(N[0]) if one else N
+
+
+def _among_traces(b: Any, archive: Any, k: int, distance: str) -> NDArray[np.float64]:
+    """Distances to the k nearest, ascending, (n, k)."""
+    A = archive.traces if isinstance(archive, Archive) else as_traces(archive)
+    if len(A) < len(archive):
+        raise ValueError(f"{distance} is a distance between traces, the archive holds vectors.")
+    k, root = min(k, len(A)), TRACE_DISTANCES[distance]
+    newest_first = A[::-1]  # they are nearest as a rule, and the sooner is everything else too far
+    queries = as_traces(b, A[0].shape[1] if A else None)
+    nearest = np.empty((len(queries), k))
+    for row, query in zip(nearest, queries, strict=True):
+        row[:] = k_nearest_traces(query, newest_first, k, root)
+    return nearest if root else np.sqrt(nearest)
+
+
+def _among_vectors(
+    b: NDArray[np.float64], archive: Any, k: int, distance: str
+) -> NDArray[np.float64]:
+    A = archive if isinstance(archive, Archive) else archive_of(archive)
+    if A.traces:
+        raise ValueError(f"{distance} is a distance between vectors, the archive holds traces.")
+    if len(A) and b.shape[1] != A.rows.shape[1]:
+        raise ValueError(
+            f"behaviors have {b.shape[1]} numbers, those of the archive {A.rows.shape[1]}."
+        )
+    return VECTOR_DISTANCES[distance](_k_nearest(b, A, min(k, len(A))))
 
 
 def _k_nearest(b: NDArray[np.float64], A: Archive, k: int) -> NDArray[np.float64]:
@@ -54,6 +88,7 @@ def _k_nearest(b: NDArray[np.float64], A: Archive, k: int) -> NDArray[np.float64
     from scipy.spatial import KDTree  # half a second to import, and few runs need it
 
     buffer = A.buffer
+    assert isinstance(buffer, Buffer)
     if not 0 <= len(rows) - buffer.treed <= TREE_TAIL:
         buffer.tree = KDTree(rows, balanced_tree=False, compact_nodes=False)
         buffer.treed = len(rows)

@@ -20,6 +20,7 @@ class Purpose(IntEnum):
     FRESH_BEHAVIOR = 9
     ACTION_NOISE = 10
     FRESH_EPISODES = 11
+    REFERENCE = 12
 
 
 def generator(seed: int, generation: int, index: int, purpose: Purpose) -> np.random.Generator:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from nses.core.archive import Archive
 from nses.core.noise import Epsilon
 from nses.core.values import Candidates
+from nses.execution.evaluator import First
 from nses.execution.shared import Field
 
 UNIT = 32  # candidates, at most
@@ -15,11 +16,11 @@ def noise_fields(size: int) -> list[Field]:
     return [("table", "f4", (size,))]
 
 
-def batch_fields(d: int, capacity: int, observations: int, workers: int) -> list[Field]:
+def batch_fields(d: int, capacity: int, moments_size: int, workers: int) -> list[Field]:
     """What the coordinator tells (one batch of candidates) and what each worker is at."""
     return [
         ("theta", "f4", (d,)),
-        ("moments", "f8", (1 + 2 * observations,)),
+        ("moments", "f8", (1 + 2 * moments_size,)),
         ("seeds", "i8", (capacity,)),
         ("offsets", "i8", (capacity,)),
         ("contributes", "u1", (capacity,)),
@@ -38,6 +39,16 @@ class Batch:
         self.pending = deque(units_of(len(candidates)))
         self.deaths: Counter[int] = Counter()  # by candidate; by -1 - slot where none is to blame
         self.restarts = 0
+        self.first: First = {}
+
+    @property
+    def perturbed(self) -> bool:
+        return self.candidates.epsilon is not None
+
+    def keep(self, first: First) -> None:
+        """The trace of the lowest index, in whatever order they come."""
+        both = self.first | first
+        self.first = {i: both[i] for i in sorted(both)[:1]}
 
 
 def units_of(n: int) -> Iterator[range]:

@@ -14,10 +14,11 @@ from nses.core.archive import Archive
 from nses.core.moments import Moments
 from nses.core.noise import perturb
 from nses.core.novelty import novelty
+from nses.core.traces import Trace
 from nses.core.values import Candidates, Evaluation
 from nses.execution.shared import Field
 from nses.rollouts.episode import Episode, Player, never, player
-from nses.rollouts.policies import Policy
+from nses.rollouts.policies import Policy, moments_size_of
 from nses.rollouts.tasks.task import Task
 
 log = logging.getLogger("nses")
@@ -45,8 +46,21 @@ class Plan:
     action_noise: float = 0.0
     native: bool = True
 
+    @property
+    def traces(self) -> bool:
+        """Whether behaviors are traces, which have no common length: no place in the results."""
+        return self.task.behavior.summary == "trace"
 
-def result_fields(n: int, observations: int, behavior: int) -> list[Field]:
+    @property
+    def behavior_size(self) -> int:
+        return 0 if self.traces else self.task.behavior_size
+
+    @property
+    def moments_size(self) -> int:
+        return moments_size_of(self.policy)
+
+
+def result_fields(n: int, moments_size: int, behavior_size: int) -> list[Field]:
     """One row per candidate; `observed` holds count, sums and sums of squares."""
     return [
         ("f", "f8", (n,)),
@@ -54,12 +68,13 @@ def result_fields(n: int, observations: int, behavior: int) -> list[Field]:
         ("lengths", "i8", (n,)),
         ("status", "u1", (n,)),
         ("blown_up", "u1", (n,)),
-        ("b", "f8", (n, behavior)),
-        ("observed", "f8", (n, 1 + 2 * observations)),
+        ("b", "f8", (n, behavior_size)),
+        ("observed", "f8", (n, 1 + 2 * moments_size)),
     ]
 
 
 Results = dict[str, NDArray[Any]]
+First = dict[int, Trace]  # the trace of the first candidate to have one, by its index; or nothing
 
 
 class Runner:
@@ -81,10 +96,12 @@ class Runner:
         indices: range,
         results: Results,
         starting: Callable[[int], None],
+        first: First | None = None,
     ) -> list[str]:
         """Fills the rows of these candidates; returns the tracebacks of those that failed.
 
-        `starting` is told each index before its episode.
+        `starting` is told each index before its episode. `first`, where it is asked for and empty,
+        receives the first trace of an unperturbed candidate with a finite return.
         """
         errors = []
         for i in indices:
@@ -92,7 +109,13 @@ class Runner:
             try:
                 episode = self._play(candidates, i)
                 results["f"][i], results["lengths"][i] = episode.f, episode.length
-                results["b"][i], results["blown_up"][i] = episode.behavior, episode.blown_up
+                results["blown_up"][i] = episode.blown_up
+                if not self.plan.traces:
+                    results["b"][i] = episode.behavior
+                elif np.isfinite(episode.f):  # large, so each is looked at now, and hardly any kept
+                    results["N"][i] = self._novelty(episode.behavior, A)
+                    if candidates.epsilon is None and first is not None and not first:
+                        first[i] = np.array(episode.behavior, np.uint8)
                 if episode.observed is not None:
                     o = episode.observed
                     results["observed"][i] = np.concatenate([[o.count], o.sum, o.square])
@@ -106,11 +129,14 @@ class Runner:
         b = results["b"][rows]
         known = np.isfinite(results["f"][rows]) & np.isfinite(b).all(axis=1)
         results["f"][rows][~known] = np.nan
-        N = np.zeros(len(indices))
-        N[known] = novelty(b[known], A, self.plan.k, self.plan.distance)
-        results["N"][rows] = N
+        results["N"][rows][~known] = 0.0
+        if not self.plan.traces:
+            results["N"][rows][known] = self._novelty(b[known], A)
         results["status"][rows] = np.where(known, DONE, FAILED)
         return errors
+
+    def _novelty(self, b: Any, A: Archive) -> Any:
+        return novelty(b, A, self.plan.k, self.plan.distance)
 
     def _play(self, candidates: Candidates, i: int) -> Episode:
         """One episode; if the environment raises, once more with the same seed in a new one."""
@@ -119,7 +145,11 @@ class Runner:
             sign, noise = 1 - 2 * (i % 2), self.plan.action_noise
             perturb(theta, sign * candidates.sigma, candidates.epsilon.row(i // 2), self.theta)
             theta = self.theta
-        contributes = candidates.contributes is not None and bool(candidates.contributes[i])
+        contributes = (
+            self.plan.moments_size > 0
+            and candidates.contributes is not None
+            and bool(candidates.contributes[i])
+        )
         for attempt in (1, 2):
             try:
                 return self.player.play(
@@ -182,26 +212,31 @@ class Judge:
 
 
 def evaluation(
-    candidates: Candidates, results: Results, observations: int, restarts: int, judge: Judge
+    candidates: Candidates,
+    results: Results,
+    moments_size: int,
+    restarts: int,
+    judge: Judge,
+    first: First | None = None,
 ) -> Evaluation:
     """The rows of all candidates as one value; moments are merged in their order."""
     n = len(candidates)
     perturbed = candidates.epsilon is not None
     f = results["f"][:n].copy()
     judge.check(f, perturbed)
-    merged = moments.nothing(observations)
+    merged = moments.nothing(moments_size)
     if candidates.contributes is not None:
         for i in np.flatnonzero(candidates.contributes & ~np.isnan(f)):
             row = results["observed"][i]
             merged = merged.merge(
-                Moments(row[0], row[1 : 1 + observations], row[1 + observations :])
+                Moments(row[0], row[1 : 1 + moments_size], row[1 + moments_size :])
             )
     return Evaluation(
         f=f,
         N=results["N"][:n].copy(),
         lengths=results["lengths"][:n].copy(),
         moments=merged,
-        b=None if perturbed else results["b"][:n].copy(),
+        b=None if perturbed else next(iter((first or {}).values()), results["b"][:n].copy()),
         blown_up=int(results["blown_up"][:n].sum()),
         restarts=restarts,
     )

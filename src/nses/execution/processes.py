@@ -32,6 +32,7 @@ from nses.execution.cpus import ONE_THREAD, usable_cpus
 from nses.execution.evaluator import (
     FAILED,
     OPEN,
+    First,
     Judge,
     Plan,
     TaskBroken,
@@ -94,15 +95,16 @@ class Processes:
     ):
         self.plan, self.deadline, self.should_stop = plan, deadline, should_stop
         self.capacity = max(64, capacity + capacity % 2)
-        self.observations = plan.policy.observation_size
         self.judge = Judge()
         self.batches = 0
         self.settled = True  # whether the last batch came to its end
         self.count = workers or usable_cpus()
-        fields = batch_fields(
-            plan.policy.size, self.capacity, self.observations, self.count
-        ) + result_fields(self.capacity, self.observations, plan.task.behavior_size)
-        self.setup = _setup(plan, fields, noise_fields(noise_size))
+        fields = [
+            *batch_fields(plan.policy.size, self.capacity, plan.moments_size, self.count),
+            *result_fields(self.capacity, plan.moments_size, plan.behavior_size),
+        ]
+        setup = _setup(plan, fields, noise_fields(noise_size))
+        self.setup_descriptor = anonymous_file(len(setup), setup)
         self.descriptor = anonymous_file(size_of(fields))
         self.shared = map_arrays(self.descriptor, fields)
         self.noise_descriptor = anonymous_file(size_of(noise_fields(noise_size)))
@@ -116,23 +118,22 @@ class Processes:
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
         """As the serial evaluator, to the bit."""
-        n = len(candidates)
+        n, size = len(candidates), self.plan.moments_size
         if n <= self.capacity:
-            restarts = self._run(candidates, archive, n)
-            return evaluation(candidates, self.shared, self.observations, restarts, self.judge)
+            done = self._run(candidates, archive, n)
+            return evaluation(candidates, self.shared, size, done.restarts, self.judge, done.first)
         results = {
             name: np.zeros(shape, dtype)
-            for name, dtype, shape in result_fields(
-                n, self.observations, self.plan.task.behavior_size
-            )
+            for name, dtype, shape in result_fields(n, size, self.plan.behavior_size)
         }
-        restarts = 0
+        restarts, first = 0, First()
         for start in range(0, n, self.capacity):
             part = slice(start, min(n, start + self.capacity))
-            restarts += self._run(part_of(candidates, part), archive, n)
+            done = self._run(part_of(candidates, part), archive, n)
+            restarts, first = restarts + done.restarts, first or done.first
             for name, rows in results.items():
                 rows[part] = self.shared[name][: part.stop - start]
-        return evaluation(candidates, results, self.observations, restarts, self.judge)
+        return evaluation(candidates, results, size, restarts, self.judge, first)
 
     def close(self) -> None:
         """Ends the workers: their connection closes, and who does not listen is killed."""
@@ -145,8 +146,8 @@ class Processes:
             worker.end(max(0.0, end - time.monotonic()))
         self.workers = []
         self.shared = {}
-        os.close(self.descriptor)
-        os.close(self.noise_descriptor)
+        for descriptor in (self.setup_descriptor, self.descriptor, self.noise_descriptor):
+            os.close(descriptor)
 
     def __enter__(self) -> "Processes":
         return self
@@ -156,8 +157,8 @@ class Processes:
 
     # One batch: publish, hand out, collect.
 
-    def _run(self, candidates: Candidates, archive: Archive, whole: int) -> int:
-        """Fills the shared results; returns how many workers were lost on the way."""
+    def _run(self, candidates: Candidates, archive: Archive, whole: int) -> Batch:
+        """Fills the shared results; the batch tells of lost workers and of the first trace."""
         if not self.settled:
             self._give_up()  # again: a second Ctrl-C may have come in between
         self.settled = False
@@ -169,7 +170,7 @@ class Processes:
             self._give_up()
             raise
         self.settled = True
-        return batch.restarts
+        return batch
 
     def _collect(self, batch: Batch) -> None:
         looked = time.monotonic()
@@ -181,7 +182,7 @@ class Processes:
             for connection in wait([w.connection for w in self.workers], TICK):
                 worker = next(w for w in self.workers if w.connection is connection)
                 try:
-                    self._receive(worker)
+                    self._receive(worker, batch)
                 except (EOFError, OSError):
                     self._bury(worker, batch, hung=False)
             if self.should_stop():
@@ -215,29 +216,33 @@ class Processes:
         worker.units.append(unit)  # first of all: who has units does not survive a mishap
         try:
             self._teach(worker, batch.archive)
-            perturbed = batch.candidates.epsilon is not None
-            worker.connection.send(("unit", batch.number, perturbed, unit))
+            worker.connection.send(("unit", batch.number, batch.perturbed, unit))
         except OSError:  # it is dead or does not listen; the next wait says so, its units come back
             worker.process.kill()
 
     def _teach(self, worker: Worker, archive: Archive) -> None:
         """What the worker does not know of the archive yet."""
-        known = worker.knows
+        known, start = worker.knows, 0
         if known is not None and archive.extends(known):
-            if len(archive) > len(known):
-                worker.connection.send(("archive", len(known), archive.rows[len(known) :]))
-        else:
-            worker.connection.send(("archive", 0, archive.rows))
+            start = len(known)
+            if start == len(archive):
+                return
+        # All vectors at once, but traces one by one: together they may be very large.
+        for entries in archive.traces[start:] or [archive.rows[start:]]:
+            worker.connection.send(("archive", start, entries))
+            start += 1
         worker.knows = archive
 
-    def _receive(self, worker: Worker) -> None:
+    def _receive(self, worker: Worker, batch: Batch) -> None:
         kind, content = worker.connection.recv()
         worker.waited = 0.0
         if kind == "ready":
             worker.ready = True
         elif kind == "done":
+            errors, first = content
             worker.units.popleft()
-            for error in content:
+            batch.keep(first)
+            for error in errors:
                 self.judge.note(error)
         elif kind == "broken":
             if not self.judge.worked:
@@ -275,8 +280,9 @@ class Processes:
         log.warning("worker %d %s while %s.", worker.process.pid, what, where)
         if exhausted and (hung or not to_blame):
             raise TooManyFailures(f"worker after worker {what} while {where} ({ATTEMPTS} times)")
+        lost = self.plan.traces and not batch.perturbed  # what it played died with its traces
         for unit in reversed(worker.units):
-            again = [i for i in unit if self.shared["status"][i] == OPEN]
+            again = [i for i in unit if lost or self.shared["status"][i] == OPEN]
             if exhausted and current in again:
                 again.remove(current)
                 self._fail(current, reason, batch)
@@ -289,7 +295,7 @@ class Processes:
         self.shared["blown_up"][index] = False
         self.shared["status"][index] = FAILED
         self.judge.note(f"candidate {index} killed {ATTEMPTS} workers ({reason})")
-        if batch.candidates.epsilon is not None:
+        if batch.perturbed:
             n = len(batch.candidates)
             self.judge.bear(int((self.shared["status"][:n] == FAILED).sum()), batch.whole)
 
@@ -312,7 +318,12 @@ class Processes:
         ours, theirs = socket.socketpair()
         for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
             ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(PATIENCE), 0))
-        descriptors = (theirs.fileno(), self.descriptor, self.noise_descriptor)
+        descriptors = (
+            theirs.fileno(),
+            self.setup_descriptor,
+            self.descriptor,
+            self.noise_descriptor,
+        )
         main_thread = threading.current_thread() is threading.main_thread()
         # The worker inherits the mask: no Ctrl-C before it is ready to ignore it.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
@@ -328,12 +339,7 @@ class Processes:
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
             theirs.close()
-        worker = Worker(process, Connection(ours.detach()), slot)
-        try:
-            worker.connection.send_bytes(self.setup)
-        except OSError:  # as when units are handed out
-            process.kill()
-        return worker
+        return Worker(process, Connection(ours.detach()), slot)
 
 
 def _setup(plan: Plan, fields: list[Field], noise: list[Field]) -> bytes:

@@ -6,7 +6,7 @@ import numpy as np
 
 from nses.core.archive import Archive
 from nses.core.values import Candidates, Evaluation
-from nses.execution.evaluator import Judge, Plan, Runner, evaluation, result_fields
+from nses.execution.evaluator import First, Judge, Plan, Runner, evaluation, result_fields
 from nses.rollouts.episode import Interrupted, never
 
 UNIT = 16
@@ -23,16 +23,18 @@ class Serial:
         self.runner, self.judge = Runner(plan, should_stop), Judge()
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
-        n, observations = len(candidates), self.plan.policy.observation_size
+        n, plan = len(candidates), self.plan
         results = {
             name: np.zeros(shape, dtype)
-            for name, dtype, shape in result_fields(n, observations, self.plan.task.behavior_size)
+            for name, dtype, shape in result_fields(n, plan.moments_size, plan.behavior_size)
         }
+        first: First = {}
         for start in range(0, n, UNIT):
             unit = range(start, min(n, start + UNIT))
-            for error in self.runner.run(candidates, archive, unit, results, self._starting):
+            errors = self.runner.run(candidates, archive, unit, results, self._starting, first)
+            for error in errors:
                 self.judge.note(error)
-        return evaluation(candidates, results, observations, 0, self.judge)
+        return evaluation(candidates, results, plan.moments_size, 0, self.judge, first)
 
     def _starting(self, index: int) -> None:
         if self.should_stop():

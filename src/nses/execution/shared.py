@@ -14,13 +14,15 @@ Field = tuple[str, str, tuple[int, ...]]  # name, dtype, shape
 ALIGNMENT = 64
 
 
-def anonymous_file(size: int) -> int:
-    """A descriptor of `size` zero bytes that vanish with the last process that holds it."""
+def anonymous_file(size: int, content: bytes = b"") -> int:
+    """A descriptor of some bytes, then zeros, that vanish with the last process that holds it."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("nses", os.MFD_CLOEXEC)
     else:
         with tempfile.TemporaryFile() as file:
             descriptor = os.dup(file.fileno())
+    with open(os.dup(descriptor), "wb") as file:
+        file.write(content)
     os.ftruncate(descriptor, size)
     return descriptor
 

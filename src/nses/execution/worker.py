@@ -21,28 +21,28 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main(arguments: list[str]) -> int:
-    channel, batch, noise, slot, parent, main_thread = (int(x) for x in arguments)
+    channel, setup, batch, noise, slot, parent, main_thread = (int(x) for x in arguments)
     for signum in SIGNALS:
         signal.signal(signum, _ignore)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked by the coordinator until here
-    for descriptor in (channel, batch, noise):
+    for descriptor in (channel, setup, batch, noise):
         os.set_inheritable(descriptor, False)
     if main_thread:
         _die_with_parent(parent)
     connection = Connection(channel)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     try:
-        return _work(connection, batch, noise, slot)
+        return _work(connection, setup, batch, noise, slot)
     except (EOFError, ConnectionError):  # the coordinator is done with us
         return 0
     except MemoryError:
         os._exit(errno.ENOMEM)  # at once, and the code says why
 
 
-def _work(connection: Connection, batch: int, noise: int, slot: int) -> int:
-    setup = connection.recv_bytes()
+def _work(connection: Connection, setup: int, batch: int, noise: int, slot: int) -> int:
     try:
-        sys.path, plan_bytes = pickle.loads(setup)
+        # All workers share one position in this file, which is left where it is.
+        sys.path, plan_bytes = pickle.loads(os.pread(setup, os.fstat(setup).st_size, 0))
         import numpy as np
 
         from nses.core.archive import empty
@@ -64,7 +64,7 @@ def _work(connection: Connection, batch: int, noise: int, slot: int) -> int:
         return 1
     shared = map_arrays(batch, fields)
     table = map_arrays(noise, noise_fields)["table"]
-    d, observations = plan.policy.size, plan.policy.observation_size
+    d, size = plan.policy.size, plan.moments_size
     archive, number = empty(0), -1
     candidates: Any = None
 
@@ -80,8 +80,8 @@ def _work(connection: Connection, batch: int, noise: int, slot: int) -> int:
             runner.close()
             return 0
         if kind == "archive":
-            known, rows = content
-            archive = archive.append(rows) if known else empty(rows.shape[1]).append(rows)
+            known, entries = content
+            archive = (archive if known else empty(0)).append(entries)
             continue
         current, perturbed, unit = content
         if current != number:
@@ -89,21 +89,22 @@ def _work(connection: Connection, batch: int, noise: int, slot: int) -> int:
             m = shared["moments"].copy()
             candidates = Candidates(
                 theta=shared["theta"],
-                moments=Moments(m[0], m[1 : 1 + observations], m[1 + observations :]),
+                moments=Moments(m[0], m[1 : 1 + size], m[1 + size :]),
                 seeds=shared["seeds"],
                 sigma=float(shared["sigma"][0]),
                 epsilon=Epsilon(table, shared["offsets"], d) if perturbed else None,
                 contributes=shared["contributes"].astype(np.bool_),
             )
+        first: dict[int, Any] = {}
         try:
-            errors = runner.run(candidates, archive, unit, shared, starting)
+            errors = runner.run(candidates, archive, unit, shared, starting, first)
         except MemoryError:
             raise
         except Exception:  # not of an episode, which are caught one by one: a bug of ours
             connection.send(("bug", traceback.format_exc()))
             return 1
         shared["current"][slot] = -1
-        connection.send(("done", errors))
+        connection.send(("done", (errors, first)))
 
 
 def _ignore(signum: int, frame: FrameType | None) -> None:

@@ -6,15 +6,19 @@ from contextlib import contextmanager
 import numpy as np
 
 from nses.core.algorithms import ALGORITHMS, Hyperparameters, Search
+from nses.core.distances import check_distance
 from nses.core.noise import fill_table, table_size
+from nses.core.seeding import Purpose, generator
 from nses.execution.evaluator import Plan
 from nses.execution.processes import Processes
 from nses.execution.serial import Serial
 from nses.experiment.config import Config
 from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.episode import never
-from nses.rollouts.policies import Policy
+from nses.rollouts.policies import Policy, moments_size_of
+from nses.rollouts.policies.conv import PIXELS, Conv
 from nses.rollouts.policies.mlp import MLP
+from nses.rollouts.reference import Reference, random_observations
 from nses.rollouts.spaces import input_of, output_of
 from nses.rollouts.tasks.catalog import make_task
 from nses.rollouts.tasks.task import Facts, Task
@@ -23,26 +27,47 @@ from nses.rollouts.tasks.task import Facts, Task
 def task_of(config: Config, own: Task | None = None) -> Task:
     """The task that a configuration names, or a user's own one with what it says about it."""
     if own is None:
-        return make_task(
+        task = make_task(
             config.task,
             config.behavior,
             distance=config.distance,
             max_steps=config.max_steps,
             **config.environment_arguments,
         )
-    if config.environment:
+    elif config.environment:
         raise ValueError("a Task makes its environment itself and takes no environment arguments.")
-    return own.revised(
-        behavior=None if config.behavior is None else parse_behavior(config.behavior),
-        distance=config.distance,
-        step_limit=config.max_steps,
-    )
+    else:
+        task = own.revised(
+            behavior=None if config.behavior is None else parse_behavior(config.behavior),
+            distance=config.distance,
+            step_limit=config.max_steps,
+        )
+    check_distance(task.distance, traces=task.behavior.summary == "trace")
+    return task
 
 
-def policy_of(config: Config, facts: Facts) -> Policy:
+def policy_of(config: Config, facts: Facts, reference: Reference | None = None) -> Policy:
+    """A convolutional network for pixels as the paper has them, which takes a reference batch."""
     inputs, outputs = input_of(facts.observation_space), output_of(facts.action_space)
+    if has_pixels(facts):
+        if reference is None:
+            raise ValueError("a policy that sees pixels needs the reference batch of its run.")
+        return Conv(outputs.size, reference)
     sizes = (inputs.size, *config.hidden, outputs.size)
     return MLP(sizes, config.activation, config.normalize)
+
+
+def has_pixels(facts: Facts) -> bool:
+    space = facts.observation_space
+    return space.shape == PIXELS and space.dtype == np.uint8
+
+
+def reference_of(config: Config, task: Task) -> Reference | None:
+    """What random play sees in a task whose policy needs to know."""
+    if not has_pixels(task.facts):
+        return None
+    rng = generator(config.seed, 0, 0, Purpose.REFERENCE)
+    return random_observations(task, config.reference, rng)
 
 
 def hyperparameters_of(config: Config, distance: str) -> Hyperparameters:
@@ -73,10 +98,18 @@ def plan_of(config: Config, task: Task, policy: Policy) -> Plan:
 
 @contextmanager
 def search_of(
-    config: Config, task: Task, should_stop: Callable[[], bool] = never
+    config: Config,
+    task: Task,
+    should_stop: Callable[[], bool] = never,
+    reference: Reference | None = None,
 ) -> Iterator[Search]:
-    """The search of a configuration, with its workers, which end with the context."""
-    policy = policy_of(config, task.facts)
+    """The search of a configuration, with its workers, which end with the context.
+
+    A policy that sees pixels has a reference batch; without one, random play finds it.
+    """
+    if reference is None:
+        reference = reference_of(config, task)
+    policy = policy_of(config, task.facts, reference)
     plan = plan_of(config, task, policy)
     size = table_size(policy.size)
     if config.backend == "serial":
@@ -99,7 +132,7 @@ def search_of(
             hyperparameters=hyperparameters_of(config, task.distance),
             seed=config.seed,
             initial_theta=policy.init,
-            observation_size=policy.observation_size,
+            moments_size=moments_size_of(policy),
             noise=table,
             evaluate=evaluator,
         )

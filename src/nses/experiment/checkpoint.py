@@ -225,6 +225,9 @@ def _refuse_misfits(state: State) -> None:
         groups.append((member.moments.sum, member.moments.square))
     if any(len({array.shape for array in group}) > 1 for group in groups):
         raise CheckpointRefused("its tensors do not fit each other")
+    known = [state.best.behavior, *(x.behavior for x in state.members), *state.archive.traces]
+    if len({b.shape[1:] for b in known}) > 1:  # of a trace: the width
+        raise CheckpointRefused("its behaviors are not of one kind")
     if not state.members or len(state.weights) not in (1, len(state.members)):
         raise CheckpointRefused(f"{len(state.members)} members have {len(state.weights)} weights")
 

@@ -61,6 +61,8 @@ class Config:
     """Activation of the hidden layers."""
     normalize: bool = True
     """Standardise observations by running moments."""
+    reference: int = 128
+    """Observations of random play that the batch norm of a network for pixels compares with."""
     moments_probability: float = 0.01
     """Share of the episodes that contribute to these moments."""
     action_noise: float = 0.01
@@ -71,8 +73,9 @@ class Config:
     trajectory:, mean-observation: ...), or package.module:function, a function of the last
     (observation, info) that returns numbers. If not given: the task's own, or the whole last
     observation."""
-    distance: Literal["squared-euclidean", "euclidean"] | None = None
-    """How behaviors are compared; the task says so if this does not."""
+    distance: Literal["squared-euclidean", "euclidean", "ram", "ram-total"] | None = None
+    """How behaviors are compared; the task says so if this does not. ram and ram-total are for
+    traces: the sum over all steps, or the root of the sum of all squares."""
     max_steps: int | None = None
     """Step limit of an episode, where the environment has none or a longer one."""
     environment: tuple[str, ...] = ()
@@ -141,6 +144,7 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "weight_step": (0, 1, True),
     "weight_min_gain": (0, math.inf, True),
     "moments_probability": (0, 1, True),
+    "reference": (2, 10**4, True),
     "action_noise": (0, math.inf, True),
     "max_steps": (1, 10**9, True),
     "retest_episodes": (1, 10**6, True),

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nses.execution.cpus import usable_cpus
+from nses.experiment.memory import available_bytes
 from nses.experiment.recipes import recipe
 from nses.experiment.run import cpu_model, current_versions
 
@@ -85,11 +86,7 @@ def _cpus(name: str) -> Finding:
 
 
 def _memory(name: str) -> Finding:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        free = next(int(x.split()[1]) for x in lines if x.startswith("MemAvailable")) * 1024
-    except (OSError, StopIteration):
-        free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    free = available_bytes()
     little = "close something: 1 GB is little" if free < 1e9 else ""
     return Finding(name, f"{free / 1e9:.1f} GB available", little)
 

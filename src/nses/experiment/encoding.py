@@ -1,6 +1,7 @@
 """Values as tensors and standard JSON, there and back; anything else is refused unread.
 
 The annotations of a value are its schema: a float is a number, an int a count, an NDArray a tensor.
+An archive of vectors is one tensor, an archive of traces one for each.
 """
 
 import hashlib
@@ -8,6 +9,7 @@ import json
 import math
 import os
 import reprlib
+from collections.abc import Iterable
 from dataclasses import is_dataclass
 from functools import cache
 from pathlib import Path
@@ -18,14 +20,15 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from nses.core.archive import Archive, Buffer
-from nses.core.values import Best, State
+from nses.core.archive import Archive, Behavior, Buffer, Traces
+from nses.core.traces import Trace, as_traces
+from nses.core.values import Best, Floats, State
 from nses.experiment.storage import CheckpointRefused, regular_file
 
 LARGEST_JSON = 8 << 20  # bytes of a JSON file or of the header of a tensor file: 10^4 members
 LARGEST_COUNT = 1 << 62
 LARGEST_EXTENT = 1 << 31  # of a tensor, in one dimension
-ITEM_SIZES = {"F32": 4, "F64": 8}  # bytes of what our tensors are made of
+ITEM_SIZES = {"F32": 4, "F64": 8, "U8": 1}  # bytes of what our tensors are made of
 
 Tensors = dict[str, NDArray[Any]]
 Table = dict[str, Any]
@@ -99,6 +102,8 @@ def _apart(kind: Any, value: Any, at: tuple[str, ...], tensors: Tensors) -> Any:
     if kind is float:
         return float(value) if math.isfinite(value) else str(float(value))
     if kind is Archive:
+        if value.traces:
+            return _apart(tuple[Trace, ...], value.traces, at, tensors)
         value = value.rows
     elif is_dataclass(kind):
         hints = _hints(kind)
@@ -127,8 +132,7 @@ def _together(kind: Any, part: Any, at: tuple[str, ...], tensors: Tensors) -> An
     if kind is float:
         return real(part)
     if kind is Archive:
-        rows = _taken(tensors, at, np.float64, listed(part, 2))
-        return Archive(Buffer(rows), len(rows))
+        return _archive(part, at, tensors)
     if is_dataclass(kind):
         hints = _hints(kind)
         parts = zip(hints, fields(part, *hints), strict=True)
@@ -137,8 +141,28 @@ def _together(kind: Any, part: Any, at: tuple[str, ...], tensors: Tensors) -> An
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
         return tuple(_together(item, x, (*at, str(i)), tensors) for i, x in enumerate(listed(part)))
+    if kind == Behavior:
+        kind = Trace if len(listed(part)) == 2 else Floats
+    if kind == Trace:
+        return _traces([_taken(tensors, at, np.uint8, listed(part, 2))])[0]
     (dtype,) = get_args(get_args(kind)[1])  # of NDArray[dtype]
     return _taken(tensors, at, dtype, listed(part, 1))
+
+
+def _archive(part: Any, at: tuple[str, ...], tensors: Tensors) -> Archive:
+    if any(isinstance(shape, list) for shape in listed(part)):
+        traces = _traces(_together(tuple[Trace, ...], part, at, tensors))
+        return Archive(Traces(traces), len(traces))
+    rows = _taken(tensors, at, np.float64, listed(part, 2))
+    return Archive(Buffer(rows), len(rows))
+
+
+def _traces(tensors: Iterable[NDArray[Any]]) -> list[Trace]:
+    """What compiled code can rely on."""
+    try:
+        return as_traces(tensors)
+    except ValueError as error:
+        raise CheckpointRefused(str(error)) from error
 
 
 @cache

@@ -15,9 +15,12 @@ from nses.core.seeding import Purpose, generator
 from nses.core.values import Candidates
 from nses.execution.cpus import ONE_THREAD, usable_cpus
 from nses.execution.serial import Serial
-from nses.experiment.build import plan_of, policy_of, task_of
+from nses.experiment.build import plan_of, policy_of, reference_of, task_of
 from nses.experiment.config import Config
+from nses.experiment.memory import archives_bytes, warn_of_memory
 from nses.experiment.progress import duration
+from nses.rollouts.policies import moments_size_of
+from nses.rollouts.tasks.task import Task
 
 MEASURED_SECONDS = 2.0
 SCALING = 0.95  # share of the ideal speed that several workers reach on idle cores
@@ -35,7 +38,7 @@ class Estimate:
     coordinator: float  # seconds per generation
     generation: float  # seconds, at the measured length
     longest_generation: float  # seconds, if every episode lasts to the step limit
-    memory: int  # bytes, coordinator and workers
+    memory: int  # bytes, coordinator and workers, with an archive of the longest episodes
     generations: int
     episodes: int  # in all
 
@@ -51,7 +54,8 @@ class Estimate:
 def estimate(config: Config) -> Estimate:
     """Plays episodes for two seconds and sums gradients of the real size."""
     task = task_of(config)
-    policy = policy_of(config, task.facts)
+    warn_of_memory(config, task)
+    policy = policy_of(config, task.facts, reference_of(config, task))
     workers = 1 if config.backend == "serial" else config.workers or usable_cpus()
     table = np.empty(noise.table_size(policy.size), np.float32)
     noise.fill_table(table, config.seed)
@@ -62,7 +66,7 @@ def estimate(config: Config) -> Estimate:
             epsilon = noise.sample(table, policy.size, 2, config.seed, episodes)
             seeds = np.array([episodes, episodes + 1])
             pair = Candidates(
-                theta, moments.initial(policy.observation_size), seeds, config.sigma, epsilon
+                theta, moments.initial(moments_size_of(policy)), seeds, config.sigma, epsilon
             )
             before = time.perf_counter()
             lengths = play(pair, archive.empty(0)).lengths
@@ -89,7 +93,7 @@ def estimate(config: Config) -> Estimate:
         coordinator=coordinator,
         generation=generation(length),
         longest_generation=generation(task.step_limit),
-        memory=_memory(config, policy.size, task.behavior_size, workers, table.nbytes),
+        memory=_memory(config, policy.size, task, workers, table.nbytes),
         generations=config.generations,
         episodes=config.generations * played
         + config.members * config.evaluation_episodes
@@ -108,13 +112,13 @@ def _coordinator_seconds(config: Config, table: noise.Table, d: int) -> float:
     return (time.perf_counter() - before) * config.n / n + 2e-3
 
 
-def _memory(config: Config, d: int, behavior: int, workers: int, noise_bytes: int) -> int:
+def _memory(config: Config, d: int, task: Task, workers: int, noise_bytes: int) -> int:
     """Bytes of all processes; the noise is shared, so it counts once."""
     members = config.members * d * 3 * 4
-    rows = (config.members + config.generations) * behavior * 8
     process = _bare_process_bytes()
     count = 0 if config.backend == "serial" else workers
-    return process + members + rows + noise_bytes + count * (process + rows + 8 * d)
+    archives = archives_bytes(config, task)
+    return process + members + archives + noise_bytes + count * (process + 8 * d)
 
 
 def _bare_process_bytes() -> int:
@@ -155,5 +159,5 @@ def show(e: Estimate, config: Config, console: Console) -> None:
         )
     else:
         table.add_row("in all", duration(e.total))
-    table.add_row("memory", f"{e.memory / 1e9:.2f} GB")
+    table.add_row("memory", f"{e.memory / 1e9:.2f} GB at most")
     console.print(table, highlight=False, soft_wrap=True)

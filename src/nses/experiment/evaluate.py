@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core import archive
+from nses.core.archive import Behavior
 from nses.core.seeding import Purpose, episode_seeds
+from nses.core.traces import is_trace
 from nses.core.values import Candidates
 from nses.execution.serial import Serial
 from nses.experiment.build import plan_of, policy_of
@@ -20,11 +22,11 @@ from nses.rollouts.tasks.task import Task
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """Returns, lengths and behaviors of the episodes, in order."""
+    """Returns, lengths and behaviors of the episodes, in order; of traces, only the first one."""
 
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
-    behaviors: NDArray[np.float64]
+    behaviors: Behavior
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -37,7 +39,9 @@ class Tested:
             "max": _standard(f.max()),
             "returns": [_standard(x) for x in f],
             "lengths": self.lengths.tolist(),
-            "behaviors": [[_standard(x) for x in b] for b in self.behaviors],
+            "behaviors": []
+            if is_trace(self.behaviors)
+            else [[_standard(x) for x in b] for b in self.behaviors],
         }
 
     def __str__(self) -> str:
@@ -67,7 +71,7 @@ def evaluate(
     run = run if isinstance(run, Run) else load(run)
     theta, moments = run.parameters(policy)
     chosen = run.task(task)
-    plan = plan_of(run.config, chosen, policy_of(run.config, run.facts))
+    plan = plan_of(run.config, chosen, policy_of(run.config, run.facts, run.reference))
     seeds = episode_seeds(run.config.seed, seed, 0, Purpose.FRESH_EPISODES, episodes)
     with Serial(plan) as play:
         e = play(Candidates(theta, moments, seeds), archive.empty(0))

@@ -9,7 +9,7 @@ from nses.experiment import checkpoint
 from nses.experiment.config import to_dict
 from nses.experiment.recipes import GENERAL, recipe
 from nses.experiment.run import CHECKPOINTS, Run
-from nses.rollouts.tasks.catalog import SHIPPED, make_task
+from nses.rollouts.tasks.catalog import ATARI, SHIPPED, make_task
 
 
 def facts_of(run: Run) -> dict[str, Any]:
@@ -63,9 +63,11 @@ def show_tasks(console: Console) -> None:
             task.behavior.name,
             str(task.step_limit),
         )
+    table.add_row(f"{ATARI}GAME", "84×84×4 numbers", "by game", "ram", "5000")  # without ale-py
     console.print(table)
     console.print(
         f"Each has the recipes {', '.join(GENERAL)}.\n"
+        "GAME is frostbite, ms_pacman or any other of ale-py: pip install 'nses\\[atari]'.\n"
         "Any Gymnasium id works too; say what to be novel in (else: all of the last observation):\n"
         "  nses train CartPole-v1 --behavior final-observation:0\n"
         "and so does your own environment: nses train package.module:Environment --max-steps 500",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nses.core.archive import Archive
+from nses.core.archive import Archive, archive_of
 from nses.core.moments import Moments
 from nses.core.values import Best, State
 from nses.experiment import checkpoint
@@ -20,16 +20,19 @@ from nses.experiment.build import policy_of, task_of
 from nses.experiment.config import Config, from_dict, to_dict
 from nses.experiment.loggers import METRICS, read_metrics
 from nses.experiment.storage import CheckpointRefused, contained, slug, write_atomically
+from nses.rollouts.policies.conv import PIXELS
+from nses.rollouts.reference import Reference
 from nses.rollouts.spaces import describe, input_of, output_of, space_from
 from nses.rollouts.tasks.task import Facts, Task
 
 CONFIG = "config.json"
 BEST = "best.safetensors"
 ARCHIVE = "archive.safetensors"
+REFERENCE = "reference.safetensors"
 CHECKPOINTS = "checkpoints"
 FORMAT = 1
 LARGEST_CONFIG = 64 << 20  # bytes
-RECORDED = ("numpy", "numba", "scipy", "gymnasium", "mujoco", "nses")
+RECORDED = ("numpy", "numba", "scipy", "gymnasium", "mujoco", "ale-py", "nses")
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,14 @@ class Run:
         return self.state.archive
 
     @property
+    def reference(self) -> Reference | None:
+        """What its policies compare pixels with; None for those that see none."""
+        if not (self.path / REFERENCE).exists():
+            return None
+        (batch,) = checkpoint.load_archive(self.path / REFERENCE).traces
+        return batch.reshape(len(batch), *PIXELS)
+
+    @property
     def best(self) -> Best:
         """The policy with the highest score so far."""
         if checkpoint.stored(self.path / CHECKPOINTS):
@@ -121,6 +132,12 @@ class Run:
         return checkpoint.digest(state, records)
 
 
+def save_reference(path: Path, reference: Reference) -> None:
+    """In the format of an archive, as a trace of that many states."""
+    batch = reference.reshape(len(reference), -1)
+    checkpoint.save_archive(path / REFERENCE, archive_of([batch]))
+
+
 class TrainedPolicy:
     """What was learned: `policy(observation)` is the action."""
 
@@ -128,7 +145,7 @@ class TrainedPolicy:
         self.run, self.which, self.theta, self.moments = run, which, theta, moments
         self._flatten = input_of(run.facts.observation_space).flatten
         self._act = output_of(run.facts.action_space).act
-        policy = policy_of(run.config, run.facts)
+        policy = policy_of(run.config, run.facts, run.reference)
         if theta.size != policy.size:
             raise CheckpointRefused(
                 f"{run.path} holds a policy of {theta.size:,} parameters, "

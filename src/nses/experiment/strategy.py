@@ -1,5 +1,6 @@
 """Ask and tell, for people who bring their own evaluation."""
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from math import nan
 from typing import Any
@@ -16,8 +17,11 @@ from nses.core.algorithms import (
     select,
     selection_probabilities,
 )
+from nses.core.archive import Behavior
+from nses.core.distances import TRACE_DISTANCES
 from nses.core.novelty import novelty
 from nses.core.seeding import Purpose, generator
+from nses.core.traces import Trace, as_traces, is_trace
 from nses.core.values import Best, Member
 from nses.experiment.build import hyperparameters_of
 from nses.experiment.config import Config, changed
@@ -91,7 +95,7 @@ class Strategy:
         if self.generation == 0:
             N = np.zeros(h.M)
         else:
-            b = np.stack([member.behavior for member in self.members])
+            b = [member.behavior for member in self.members]
             N = novelty(b, self.archive, h.k, h.distance)
         self.chosen = select(selection_probabilities(N), self.seed, self.generation)
         epsilon = self._epsilon()
@@ -103,38 +107,42 @@ class Strategy:
             noise.perturb(theta, h.sigma * (1 - 2 * (i % 2)), epsilon.row(i // 2), candidates[i])
         return rows
 
-    def tell(self, returns: ArrayLike, behaviors: ArrayLike) -> None:
+    def tell(self, returns: ArrayLike, behaviors: ArrayLike | Sequence[Trace]) -> None:
         """Learn from a return, (rows,), and a behavior, (rows, dimensions), of each vector asked.
 
+        For the distances ram and ram-total, behaviors are a list of traces, uint8 (steps, bytes).
         A candidate that could not be evaluated has the return NaN.
         """
         h, known = self.hyperparameters, len(self.unmeasured)
         f = np.array(returns, np.float64)
-        b = np.array(behaviors, np.float64)
-        b = b.reshape(len(b), -1) if b.ndim else b
+        b = _rows(behaviors, h.distance)
         if self.chosen < 0:
             raise ValueError("tell() needs the vectors of an ask() before it.")
         if f.shape != (known + h.n,) or len(b) != len(f):
             raise ValueError(
                 f"tell() takes a return and a behavior for each of the {known + h.n} vectors "
-                f"asked, got {f.shape} returns and {b.shape} behaviors."
+                f"asked, got {f.shape} returns and {len(b)} behaviors."
             )
-        if not (np.isfinite(f[:known]).all() and np.isfinite(b[:known]).all()):
+        played = np.isfinite(f) & [is_trace(x) or np.isfinite(x).all() for x in b]
+        if not played[:known].all():
             raise ValueError("the unperturbed members (the first rows) need finite results.")
         before = dict(vars(self))
         try:
-            self._learn(f, b)
+            self._learn(f, b, played)
         except BaseException:  # nothing was told
             vars(self).update(before)
             raise
 
-    def _learn(self, f: NDArray[np.float64], b: NDArray[np.float64]) -> None:
+    def _learn(
+        self, f: NDArray[np.float64], b: Sequence[Behavior], played: NDArray[np.bool_]
+    ) -> None:
         h, known = self.hyperparameters, len(self.unmeasured)
         for row, m in enumerate(self.unmeasured):
-            self._measured(m, float(f[row]), b[row])
+            self._measured(m, float(f[row]), b[row].copy())
         N = np.full(h.n, nan)
-        valid = np.isfinite(f[known:]) & np.isfinite(b[known:]).all(axis=1)
-        N[valid] = novelty(b[known:][valid], self.archive, h.k, h.distance)
+        valid = np.flatnonzero(played[known:]).tolist()
+        if valid:
+            N[valid] = novelty([b[known + i] for i in valid], self.archive, h.k, h.distance)
 
         m, w = self.chosen, self.weights[self._weight_of(self.chosen)].w
         F = objective(self.algorithm, f[known:], N, w, h.ordinal_ranks)
@@ -143,12 +151,11 @@ class Strategy:
         self.generation += 1
         self.unmeasured, self.chosen = (m,), -1
 
-    def _measured(self, m: int, f: float, b: NDArray[np.float64]) -> None:
+    def _measured(self, m: int, f: float, b: Behavior) -> None:
         """f(theta) and b of an unperturbed member: archive, weight and best policy learn of it."""
         h = self.hyperparameters
         self._set_member(m, replace(self.members[m], behavior=b))
-        A = self.archive if len(self.archive) else archive.empty(b.size)
-        self.archive = A.append(b)
+        self.archive = self.archive.append(b)
         if f > self.best.score:
             member = self.members[m]
             self.best = Best(member.theta, member.moments, b, f, self.generation, m)
@@ -167,6 +174,14 @@ class Strategy:
 
     def _epsilon(self) -> noise.Epsilon:
         return noise.sample(self.table, self.d, self.hyperparameters.n, self.seed, self.generation)
+
+
+def _rows(behaviors: Any, distance: str) -> Sequence[Behavior]:
+    """The behaviors one by one, as vectors or as traces."""
+    if distance in TRACE_DISTANCES:
+        return as_traces(behaviors)
+    b = np.array(behaviors, np.float64)
+    return list(b.reshape(len(b), -1) if b.ndim else b.reshape(1, 1))
 
 
 def _population(

@@ -15,10 +15,11 @@ from nses.core.algorithms import NotFinite, Search
 from nses.core.values import Evaluation, State
 from nses.execution.evaluator import TaskBroken
 from nses.experiment import checkpoint
-from nses.experiment.build import search_of, task_of
+from nses.experiment.build import reference_of, search_of, task_of
 from nses.experiment.config import Config, changed, differences, from_dict, to_dict
 from nses.experiment.interruption import Interruption, Stopped
 from nses.experiment.loggers import MetricsLog, TensorBoard, record_of
+from nses.experiment.memory import warn_of_memory
 from nses.experiment.recipes import recipe as recipe_of
 from nses.experiment.run import (
     ARCHIVE,
@@ -29,11 +30,13 @@ from nses.experiment.run import (
     directory_of,
     load,
     note_resumption,
+    save_reference,
     spaces_of,
     write_config,
 )
 from nses.experiment.storage import CheckpointRefused, DirectoryLock, StorageFailed
 from nses.rollouts.episode import Interrupted
+from nses.rollouts.reference import Reference
 from nses.rollouts.tasks.task import Task
 
 log = logging.getLogger("nses")
@@ -99,8 +102,10 @@ def pursue(config: Config, own: Task | None = None, listener: Listener | None = 
         state = _begin_or_continue(directory, config, task, own is not None)
         if state is not None and load(directory).finished:
             return load(directory)
+        warn_of_memory(config, task)
+        reference = _reference(directory, config, task, state is not None)
         stop = stack.enter_context(Interruption())
-        search = stack.enter_context(search_of(config, task, stop))
+        search = stack.enter_context(search_of(config, task, stop, reference))
         try:
             _generations(search, state, config, directory, stop, listener or _nobody)
         except Interrupted:
@@ -164,6 +169,17 @@ def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -
     if run.config != config or run.versions != now:
         note_resumption(directory, config, loaded.state.generation)
     return loaded.state
+
+
+def _reference(directory: Path, config: Config, task: Task, begun: bool) -> Reference | None:
+    """The reference batch that is stored with the run, where it has one."""
+    stored = load(directory).reference if begun else None
+    if stored is not None:
+        return stored
+    reference = reference_of(config, task)
+    if reference is not None:
+        save_reference(directory, reference)
+    return reference
 
 
 def _other_shapes(task: Task, run: Run) -> list[str]:

@@ -1,4 +1,4 @@
-"""What an episode did, as a vector of numbers: a probe of its steps and a summary over them."""
+"""What an episode did, as a vector of numbers or a trace: a probe of its steps and a summary."""
 
 import importlib
 from collections.abc import Callable, Sequence
@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Probe = Callable[[Any, dict[str, Any]], Sequence[float] | NDArray[np.float64]]
+Probe = Callable[[Any, dict[str, Any]], Sequence[float] | NDArray[Any]]
 
-SUMMARIES = ("final", "mean", "trajectory")
+SUMMARIES = ("final", "mean", "trajectory", "trace")
 TRAJECTORY_POINTS = 10
+ROOM = 256  # steps of a trace before it has to grow
+RAM = {"ram": "trace", "ram-final": "final", "ram-mean": "mean"}  # of an Atari game
 
 
 @dataclass(frozen=True)
@@ -19,7 +21,8 @@ class Behavior:
     """`probe(observation, info)` at the end (final), on average (mean) or on the way (trajectory).
 
     A trajectory is the probe at ten equally spaced steps of the step limit; where the episode was
-    shorter, its last state stands for the rest.
+    shorter, its last state stands for the rest. A trace is the probe at every step, in bytes: uint8
+    (steps, bytes) instead of a float64 vector, as long as the episode, with distances of its own.
     """
 
     name: str
@@ -32,8 +35,8 @@ class Behavior:
                 f"summary must be one of {', '.join(SUMMARIES)}, got {self.summary!r}."
             )
 
-    def record(self, step_limit: int) -> "Record":
-        return Record(self, step_limit)
+    def record(self, step_limit: int) -> "Record | Trace":
+        return Trace(self) if self.summary == "trace" else Record(self, step_limit)
 
 
 class Record:
@@ -70,12 +73,53 @@ class Record:
         return np.array(self.probe(observation, info), np.float64).reshape(-1)
 
 
+class Trace:
+    """The trace of one episode while it is played. It grows with the episode, and stays bytes."""
+
+    every_step = True
+
+    def __init__(self, behavior: Behavior):
+        self.probe = behavior.probe
+        self.rows = np.empty((0, 0), np.uint8)  # with room for more
+        self.steps = 0
+
+    def see(self, observation: Any, info: dict[str, Any]) -> None:
+        """Called after every step."""
+        row = self._look(observation, info)
+        if self.steps == len(self.rows):
+            self.rows = np.resize(self.rows, (2 * self.steps or ROOM, row.size))
+        self.rows[self.steps] = row
+        self.steps += 1
+
+    def result(self, observation: Any, info: dict[str, Any]) -> NDArray[np.uint8]:
+        """b, (steps, bytes); of an episode without steps, the state in which it began."""
+        if self.steps == 0:
+            self.see(observation, info)
+        return self.rows[: self.steps].copy()
+
+    def _look(self, observation: Any, info: dict[str, Any]) -> NDArray[np.uint8]:
+        seen = np.asarray(self.probe(observation, info)).reshape(-1)
+        if seen.dtype == np.uint8:
+            return seen
+        with np.errstate(invalid="ignore"):
+            row = seen.astype(np.uint8)
+        if not np.array_equal(row, seen):
+            raise ValueError(
+                f"a trace holds bytes, whole numbers from 0 to 255, got {seen}; use final, mean or "
+                "trajectory for other numbers."
+            )
+        return row
+
+
 def parse_behavior(text: str) -> Behavior:
     """A behavior by name.
 
     `final:x_position,y_position` looks at info, `final-observation:0,1` at the observation (all of
-    it without indices), `mean` and `trajectory` likewise; all else is `package.module:attribute`.
+    it without indices), `mean`, `trajectory` and `trace` likewise, `ram`, `ram-final` and
+    `ram-mean` at the memory of an Atari game; all else is `package.module:attribute`.
     """
+    if text in RAM:
+        return Behavior(text, _info_probe(("ram",)), RAM[text])
     kind, colon, what = text.partition(":")
     summary, dash, source = kind.partition("-")
     names = tuple(name.strip() for name in what.split(",") if name.strip())
@@ -88,7 +132,8 @@ def parse_behavior(text: str) -> Behavior:
     if summary in SUMMARIES or not colon:
         raise ValueError(
             f"behavior must be '{'|'.join(SUMMARIES)}:KEY,...' (keys of info), "
-            f"'final-observation:0,1' or 'package.module:attribute', got {text!r}."
+            f"'final-observation:0,1', {', '.join(RAM)} (of Atari) or "
+            f"'package.module:attribute', got {text!r}."
         )
     found = load_attribute(text, "behavior")
     if isinstance(found, Behavior):
@@ -145,9 +190,9 @@ def _numbers(observation: Any) -> NDArray[np.float64]:
 
 
 def _info_probe(keys: tuple[str, ...]) -> Probe:
-    def probe(observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
+    def probe(observation: Any, info: dict[str, Any]) -> NDArray[Any]:
         try:
-            return np.concatenate([np.asarray(info[key], np.float64).reshape(-1) for key in keys])
+            return np.concatenate([np.asarray(info[key]).reshape(-1) for key in keys])
         except KeyError as error:
             known = ", ".join(sorted(map(str, info))) or "none"
             raise ValueError(

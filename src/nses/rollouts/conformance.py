@@ -14,12 +14,12 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from nses.core.distances import DISTANCES
+from nses.core.distances import check_distance
 from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, generator
 from nses.rollouts.behaviors import Behavior
 from nses.rollouts.episode import Episode, GymnasiumPlayer, check_shapes
-from nses.rollouts.policies import Policy
+from nses.rollouts.policies import Policy, moments_size_of
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.spaces import input_of, output_of
 from nses.rollouts.tasks.task import Task
@@ -53,7 +53,7 @@ def check_task(task: Task) -> None:
         short = _play(task, environment, 2, actions[:1])
         _check_same(first, _play(task, environment, 1, actions), "once more")
         _check_same(first, _play(task, another, 1, actions), "in a new environment")
-    if short.behavior.size != first.behavior.size:
+    if task.behavior.summary != "trace" and short.behavior.size != first.behavior.size:
         raise ValueError(
             f"behaviors must have the same length in all episodes, got {short.behavior.size} "
             f"numbers after one step and {first.behavior.size} after {len(first.rows) - 1}; pad "
@@ -67,11 +67,18 @@ def check_policy(policy: Policy, task: Task | None = None) -> None:
     d = _whole_number(policy, "size")
     inputs = _whole_number(policy, "observation_size")
     theta = _initial_theta(policy, d)
+    size = moments_size_of(policy)
+    if size not in (0, inputs):
+        raise ValueError(
+            f"moments_size must be {inputs} as observation_size is, or 0 for a policy that does "
+            f"not look at the moments of observations, got {size!r}."
+        )
     rng = generator(0, 0, 0, Purpose.EPISODE)
-    moments, x, other_x = initial(inputs), rng.standard_normal(inputs), rng.standard_normal(inputs)
+    moments, x, other_x = initial(size), rng.standard_normal(inputs), rng.standard_normal(inputs)
     _check_pure(policy, theta, moments, x, other_x)
 
-    seen = moments.merge(Moments(2, x + other_x, x * x + other_x * other_x))
+    sums = x + other_x, x * x + other_x * other_x
+    seen = moments.merge(Moments(2, *(of_all[:size] for of_all in sums)))
     y, later = _respond(policy, theta, moments, x), _respond(policy, theta, seen, x)
     if later.shape != y.shape:
         raise ValueError(
@@ -100,10 +107,7 @@ def _check_settings(task: Task) -> None:
             "write nses.Behavior(name, function of (observation, info))."
         )
     _whole_number(task, "step_limit")
-    if task.distance not in DISTANCES:
-        raise ValueError(
-            f"task.distance must be one of {', '.join(DISTANCES)}, got {task.distance!r}."
-        )
+    check_distance(task.distance, traces=task.behavior.summary == "trace")
 
 
 def _make(task: Task) -> gym.Env[Any, Any]:
@@ -122,7 +126,7 @@ class Trace:
     """An episode: reward, whether it ended and the flat observation of the reset and every step."""
 
     rows: list[Floats]
-    behavior: Floats
+    behavior: NDArray[Any]
 
 
 def _play(task: Task, environment: gym.Env[Any, Any], seed: int, actions: Sequence[Any]) -> Trace:

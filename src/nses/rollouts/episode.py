@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, generator
 from nses.rollouts.native.network import take_in
-from nses.rollouts.policies import Policy
+from nses.rollouts.policies import Policy, moments_size_of
 from nses.rollouts.spaces import Input, Output, input_of, output_of
 from nses.rollouts.tasks.task import Task
 
@@ -22,7 +22,7 @@ class Episode:
     """What came of it. An observation that is not finite ends an episode with the return NaN."""
 
     f: float
-    behavior: NDArray[np.float64]
+    behavior: NDArray[np.float64] | NDArray[np.uint8]  # a vector, or a trace (steps, bytes)
     length: int
     observed: Moments | None = None  # where they were asked for
     blown_up: bool = False  # whether the simulator gave up
@@ -129,7 +129,8 @@ class GymnasiumPlayer:
                 record.see(observation, info)
             if not length % SLICE and self.should_stop():
                 raise Interrupted
-        b = record.result(observation, info) if length else _unknown(self.task)
+        known = length or self.task.behavior.summary == "trace"
+        b = record.result(observation, info) if known else _unknown(self.task)
         observed = Moments(length, *sums) if contributes else None
         return Episode(total, b, length, observed, bool(info.get("blown_up", False)))
 
@@ -148,7 +149,7 @@ def check_shapes(policy: Policy, inputs: Input, outputs: Output) -> None:
             f"observation_size is {policy.observation_size}; make it {inputs.size}."
         )
     theta = policy.init(generator(0, 0, 0, Purpose.POLICY_INIT))
-    y = policy.bind(theta, initial(inputs.size))(np.zeros(inputs.size))
+    y = policy.bind(theta, initial(moments_size_of(policy)))(np.zeros(inputs.size))
     if np.shape(y) != (outputs.size,):
         raise ValueError(
             f"the policy must give {outputs.size} numbers, one per action dimension or choice, "
@@ -157,5 +158,5 @@ def check_shapes(policy: Policy, inputs: Input, outputs: Output) -> None:
 
 
 def _unknown(task: Task) -> NDArray[np.float64]:
-    """The behavior of an episode that broke before its first step."""
+    """The behavior of an episode that broke before its first step; a trace is never empty."""
     return np.full(task.behavior_size, np.nan)

@@ -22,6 +22,11 @@ class Policy(Protocol):
         """The length of a flat observation."""
         ...
 
+    @property
+    def moments_size(self) -> int:
+        """Of how many of its numbers there are running moments: of all, or of none (0)."""
+        ...
+
     def init(self, rng: np.random.Generator) -> NDArray[np.float32]:
         """Fresh parameters, (d,)."""
         ...
@@ -31,3 +36,8 @@ class Policy(Protocol):
     ) -> Callable[[NDArray[np.float64]], NDArray[np.float32]]:
         """From flat observations to outputs, one number per action dimension or choice."""
         ...
+
+
+def moments_size_of(policy: Policy) -> int:
+    """Of all numbers of an observation, unless the policy says otherwise."""
+    return getattr(policy, "moments_size", policy.observation_size)

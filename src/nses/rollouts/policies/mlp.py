@@ -38,6 +38,11 @@ class MLP:
     def observation_size(self) -> int:
         return self.sizes[0]
 
+    @property
+    def moments_size(self) -> int:
+        """All of them. Without `normalize` they stay as they began, and runs store them still."""
+        return self.sizes[0]
+
     @cached_property
     def shape(self) -> NDArray[np.int64]:
         """The sizes as the compiled code takes them."""

@@ -23,6 +23,12 @@ BODIES = {
     "ant-trap": "NSES/AntTrap-v0",
     "halfcheetah": "NSES/HalfCheetah-v0",
 }
+VECTOR_DISTANCE, TRACE_DISTANCE = "squared-euclidean", "ram"
+ATARI = "atari:"  # and a game: ale-py's name of it, or another spelling
+PAPER_GAMES = (
+    *("alien", "amidar", "bank_heist", "beam_rider", "freeway", "frostbite"),
+    *("gravitar", "montezuma_revenge", "ms_pacman", "qbert", "seaquest", "zaxxon"),
+)
 
 
 def make_task(
@@ -35,20 +41,33 @@ def make_task(
 ) -> Task:
     """The task called `name`; `arguments` go to its environment.
 
-    Without a behavior, a shipped task uses the paper's, any other the whole last observation.
+    Without a behavior, a shipped task uses the paper's, any other the whole last observation; the
+    distance is one that fits the behavior.
     """
     chosen = parse_behavior(behavior) if isinstance(behavior, str) else behavior
     if name in SHIPPED:
         task = SHIPPED[name](arguments, max_steps)
+    elif name.startswith(ATARI):
+        task = _atari(name, arguments, max_steps)
     elif ":" in name and not re.search(r"-v\d+$", name):  # as in gymnasium.make("module:Id-v0")
         task = _own(name, chosen, arguments, max_steps)
     else:
-        spec = gymnasium.spec_of(name, SHIPPED)
+        spec = gymnasium.spec_of(name, [*SHIPPED, *(ATARI + game for game in PAPER_GAMES)])
         limit = gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps)
         make = partial(gymnasium.make_environment, spec, arguments)
         goal = spec.reward_threshold
         task = Task(name, make, parse_behavior(DEFAULT_BEHAVIOR), limit, goal=goal)
+    if distance is None and chosen is not None:
+        distance = _distance(task, chosen)
     return task.revised(behavior=chosen, distance=distance)
+
+
+def _distance(task: Task, behavior: Behavior) -> str:
+    """The task's own distance, unless it is for vectors and the behavior a trace, or vice versa."""
+    trace = behavior.summary == "trace"
+    if trace == (task.behavior.summary == "trace"):
+        return task.distance
+    return TRACE_DISTANCE if trace else VECTOR_DISTANCE
 
 
 def _point_trap(arguments: dict[str, Any], max_steps: int | None) -> Task:
@@ -88,6 +107,26 @@ def _body_native(task: Task, policy: Policy, arguments: dict[str, Any]) -> Playe
     from nses.rollouts.tasks import mujoco
 
     return mujoco.native(task, policy, arguments)
+
+
+def _atari(name: str, arguments: dict[str, Any], max_steps: int | None) -> Task:
+    """An Atari game. ale-py is imported only here, since it is an extra."""
+    gymnasium.check_extra(name)
+    from nses.rollouts.tasks import atari
+
+    if "game" in arguments:
+        raise ValueError(f"the game is part of the name; write {ATARI}{arguments['game']}.")
+    game, spec = atari.game_of(name.removeprefix(ATARI)), gymnasium.spec_of("NSES/Atari-v0")
+    noops = arguments.get("noops", atari.NOOPS)
+    known = set(arguments) <= {"noops"}  # what the player knows how to do
+    return Task(
+        name=ATARI + game,
+        make=partial(gymnasium.make_environment, spec, {**arguments, "game": game}),
+        behavior=parse_behavior("ram"),
+        step_limit=gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps),
+        distance=TRACE_DISTANCE,
+        native=partial(atari.native, game=game, noops=noops) if known else None,
+    )
 
 
 def _own(

@@ -10,20 +10,25 @@ from gymnasium.envs.registration import EnvSpec
 
 from nses.rollouts.behaviors import load_attribute
 
-# Namespaces that an extra of this package brings, with the module that registers them.
-EXTRAS = {"ALE/": ("atari", "ale_py")}
+# How names begin that need an extra of this package, and the module that it brings.
+EXTRAS = {name: ("atari", "ale_py") for name in ("ALE/", "NSES/Atari", "atari:")}
 
 
-def spec_of(identifier: str, others: Iterable[str] = ()) -> EnvSpec:
-    """The registered specification of an id; else ValueError with the closest ids and `others`."""
-    for namespace, (extra, module) in EXTRAS.items():
-        if identifier.startswith(namespace):
+def check_extra(name: str) -> None:
+    """ValueError if a task of this name needs an extra that is not installed."""
+    for beginning, (extra, module) in EXTRAS.items():
+        if name.startswith(beginning):
             try:
                 importlib.import_module(module)
             except ImportError:
                 raise ValueError(
-                    f"{identifier!r} needs the extra {extra!r}: pip install 'nses[{extra}]'."
+                    f"{name!r} needs the extra {extra!r}: pip install 'nses[{extra}]'."
                 ) from None
+
+
+def spec_of(identifier: str, others: Iterable[str] = ()) -> EnvSpec:
+    """The registered specification of an id; else ValueError with the closest ids and `others`."""
+    check_extra(identifier)
     try:
         return gym.spec(identifier)
     except gym.error.Error:
@@ -43,23 +48,46 @@ def make_environment(spec: EnvSpec, arguments: dict[str, Any]) -> gym.Env[Any, A
     The specification travels to the workers, who may not know the id: anybody can register one.
     """
     try:
-        return _guarded(gym.make(spec, disable_env_checker=True, **arguments))
+        environment = gym.make(spec, disable_env_checker=True, **arguments)
     except (gym.error.Error, ImportError, TypeError) as error:
         raise ValueError(f"{spec.id!r} cannot be made: {error}") from error
+    return _watched(environment)
 
 
 def make_own(name: str, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
-    return _guarded(load_attribute(name, "task")(**arguments))
+    environment = load_attribute(name, "task")(**arguments)
+    return _watched(environment) if isinstance(environment, gym.Env) else environment
 
 
-def _guarded(environment: Any) -> Any:
-    """With a look at the warnings of MuJoCo, where there is one and nobody looks at them."""
-    simulation = getattr(getattr(environment, "unwrapped", None), "data", None)
-    if not type(simulation).__module__.startswith("mujoco"):
-        return environment
-    from nses.rollouts.tasks.mujoco import BodyEnv, Guarded
+def _watched(environment: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    """With what the simulators of two kinds of environments know and do not tell.
 
-    return environment if isinstance(environment.unwrapped, BodyEnv) else Guarded(environment)
+    Of ale-py, the RAM. Of MuJoCo, whether it blew up, where nobody looks at it.
+    """
+    inside = environment.unwrapped
+    if hasattr(inside, "ale"):
+        return _WithRAM(environment, inside.ale)  # type: ignore[attr-defined]
+    if type(getattr(inside, "data", None)).__module__.startswith("mujoco"):
+        from nses.rollouts.tasks.mujoco import BodyEnv, Guarded
+
+        return environment if isinstance(inside, BodyEnv) else Guarded(environment)
+    return environment
+
+
+class _WithRAM(gym.Wrapper[Any, Any, Any, Any]):
+    """Adds the RAM to info, which costs a microsecond."""
+
+    def __init__(self, environment: gym.Env[Any, Any], emulator: Any):
+        super().__init__(environment)
+        self.emulator = emulator
+
+    def reset(self, **asked: Any) -> tuple[Any, dict[str, Any]]:
+        observation, info = self.env.reset(**asked)
+        return observation, {**info, "ram": self.emulator.getRAM()}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, reward, terminated, truncated, {**info, "ram": self.emulator.getRAM()}
 
 
 def step_limit_of(name: str, limit: int | None, max_steps: int | None) -> int:

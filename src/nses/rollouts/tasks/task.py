@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
@@ -17,7 +16,7 @@ from nses.rollouts.spaces import input_of, output_of
 
 @dataclass(frozen=True)
 class Facts:
-    """What one look at a task tells: its spaces and the length of its behavior."""
+    """What one look at a task tells: its spaces and the length of its behavior, 0 of a trace."""
 
     observation_space: spaces.Space[Any]
     action_space: spaces.Space[Any]
@@ -45,11 +44,12 @@ class Task:
             output_of(environment.action_space)
             observation, info = self._first_step(environment)
             b = self._first_behavior(observation, info)
-            return Facts(environment.observation_space, environment.action_space, b.size)
+            size = 0 if self.behavior.summary == "trace" else b.size
+            return Facts(environment.observation_space, environment.action_space, size)
         finally:
             environment.close()
 
-    def _first_behavior(self, observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
+    def _first_behavior(self, observation: Any, info: dict[str, Any]) -> NDArray[Any]:
         try:
             record = self.behavior.record(self.step_limit)
             if record.every_step:

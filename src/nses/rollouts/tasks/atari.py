@@ -1,0 +1,259 @@
+"""Atari games as the paper plays them: emulator, environment, player, and random play."""
+
+import difflib
+import operator
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import gymnasium as gym
+import numpy as np
+from ale_py import Action, ALEInterface, LoggerMode, roms
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from nses.core.moments import Moments
+from nses.core.seeding import Purpose, generator
+from nses.rollouts.behaviors import RAM
+from nses.rollouts.episode import SLICE, Episode, Interrupted, never
+from nses.rollouts.native.network import take_in
+from nses.rollouts.native.screen import SIDE, STACK, Camera, palette_of
+from nses.rollouts.policies import Policy
+from nses.rollouts.tasks.task import Task
+
+NOOPS = 30  # raw frames before an episode, at most
+SKIP = 4  # frames of one step
+SHAPE = (SIDE, SIDE, STACK)
+NOOP, FIRE = Action.NOOP.value, Action.FIRE.value
+
+Frames = NDArray[np.uint8]
+
+
+def game_of(name: str) -> str:
+    """ale-py's name of a game, however it is spelled: ms_pacman for MsPacman."""
+    known = {_letters(game): game for game in roms.get_all_rom_ids()}
+    game = known.get(_letters(name))
+    if game is None:
+        close = difflib.get_close_matches(_letters(name), known, n=3, cutoff=0.5)
+        if close:
+            hint = f"Did you mean {' or '.join(known[letters] for letters in close)}?"
+        else:
+            hint = f"There are {', '.join(sorted(known.values()))}."
+        raise ValueError(f"no Atari game is called {name!r}. {hint}")
+    if ALEInterface.isSupportedROM(_rom_of(game)) is None:  # the emulator would end the process
+        raise ValueError(f"{game!r} needs two players; choose a game for one.")
+    return game
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
+
+
+def _rom_of(game: str) -> str:
+    try:
+        return str(roms.get_rom_path(game))
+    except OSError as error:
+        raise ValueError(
+            f"the ROM of {game!r} cannot be read: {error}. Unset ALE_ROMS_DIR, or install ale-py "
+            "again: it brings all ROMs."
+        ) from error
+
+
+class Emulator:
+    """A game, its last four grey frames and its RAM. Every episode begins in the same state."""
+
+    def __init__(self, game: str, noops: int = NOOPS):
+        if not isinstance(noops, int) or noops < 1:
+            raise ValueError(f"noops must be a whole number of at least 1, got {noops!r}.")
+        ALEInterface.setLoggerMode(LoggerMode.Error)
+        self.noops = noops
+        self.ale = ALEInterface()
+        self.ale.setFloat("repeat_action_probability", 0.0)
+        self.ale.setInt("random_seed", 0)
+        self.ale.loadROM(_rom_of(game_of(game)))
+        self.actions = [action.value for action in self.ale.getMinimalActionSet()]
+        self.fires = self.actions[1] == FIRE and len(self.actions) > 2  # to begin; as the authors
+        height, width = self.ale.getScreenDims()
+        self.screens = np.empty((2, height, width), np.uint8)  # the last two
+        self.camera = Camera(height, width)
+        self.frames = np.zeros((STACK, SIDE, SIDE), np.uint8)  # the oldest first
+        self.ram = np.empty(self.ale.getRAMSize(), np.uint8)
+        self.over = False
+        # Plain resets leak the last episode into the next; so do states without the random numbers
+        # of the machine, and those of before the first frame. Screens are not part of a state.
+        self.ale.reset_game()
+        self.ale.act(NOOP)
+        self.start, self.start_screen = self.ale.cloneState(include_rng=True), self.ale.getScreen()
+        self._check_colors()
+
+    def reset(self, rng: np.random.Generator) -> None:
+        """1 to 30 frames of doing nothing, then FIRE and the next action where there is FIRE.
+
+        Should the game end meanwhile, it starts again. The stack is full of the first frame.
+        """
+        self._start()
+        for _ in range(int(rng.integers(self.noops))):  # after the one of the start
+            self.ale.act(NOOP)
+            self.ale.getScreen(self.screens[0])
+            if self.ale.game_over():
+                self._start()
+        self.screens[1] = self.screens[0]
+        for index in (1, 2) if self.fires else ():
+            self.step(index)
+            if self.over:
+                self._start()
+        self.camera.take(self.screens, self.frames)
+        self.frames[:] = self.frames[-1]
+        self.ale.getRAM(self.ram)
+
+    def _start(self) -> None:
+        self.ale.restoreState(self.start)
+        self.screens[:] = self.start_screen
+        self.over = False
+
+    def step(self, index: int, look: bool = True) -> int:
+        """Four frames of an action, fewer if the game ends: their reward. Without a look, blind."""
+        ale, action, reward = self.ale, self.actions[index], 0
+        for frame in range(SKIP):
+            reward += ale.act(action)
+            if look:
+                ale.getScreen(self.screens[frame % 2])
+            if ale.game_over():
+                self.over = True
+                break
+        if look:
+            self.camera.take(self.screens, self.frames)
+        ale.getRAM(self.ram)
+        return reward
+
+    @property
+    def observation(self) -> NDArray[np.uint8]:
+        """A copy of the frames, (84, 84, 4), the newest last."""
+        return self.frames.transpose(1, 2, 0).copy()
+
+    def _check_colors(self) -> None:
+        shown, screen = self.ale.getScreenRGB(), self.ale.getScreen()
+        if not np.array_equal(palette_of(len(screen))[screen], shown):
+            raise RuntimeError(
+                "ale-py shows other colors than those that nses knows; take another version of "
+                "ale-py (see constraints.txt), and please report this."
+            )
+
+
+class AtariEnv(gym.Env[NDArray[np.uint8], Any]):
+    """A game with the usual preprocessing, all rewards and all lives, without sticky actions.
+
+    Observations are the last four grey images, 84 × 84, the newest last; `info["ram"]` is the
+    memory of the machine. `noops` bounds the frames of doing nothing before an episode.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 60 // SKIP}
+
+    def __init__(self, game: str = "frostbite", noops: int = NOOPS, render_mode: str | None = None):
+        self.emulator = Emulator(game, noops)
+        self.render_mode = render_mode
+        self.observation_space = spaces.Box(0, 255, SHAPE, np.uint8)
+        self.action_space = spaces.Discrete(len(self.emulator.actions))
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+        super().reset(seed=seed, options=options)
+        self.emulator.reset(self.np_random)
+        return self.emulator.observation, self._info()
+
+    def step(self, action: Any) -> tuple[NDArray[np.uint8], float, bool, bool, dict[str, Any]]:
+        reward = self.emulator.step(self._index(action))
+        over = self.emulator.over
+        return self.emulator.observation, float(reward), over, False, self._info()
+
+    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+        return self.emulator.ale.getScreenRGB() if self.render_mode == "rgb_array" else None
+
+    def _index(self, action: Any) -> int:
+        try:
+            index = operator.index(action)
+        except TypeError:
+            index = -1
+        if not 0 <= index < len(self.emulator.actions):
+            raise ValueError(
+                f"an action must be a whole number from 0 to {len(self.emulator.actions) - 1}, "
+                f"got {action!r}."
+            )
+        return index
+
+    def _info(self) -> dict[str, Any]:
+        ale = self.emulator.ale
+        return {
+            "ram": self.emulator.ram.copy(),
+            "lives": ale.lives(),
+            "episode_frame_number": ale.getEpisodeFrameNumber(),
+        }
+
+
+@runtime_checkable
+class SeesFrames(Protocol):
+    """A policy that takes frames as the emulator has them, uint8 (4, 84, 84), the oldest first."""
+
+    @property
+    def observation_size(self) -> int: ...
+
+    def init(self, rng: np.random.Generator) -> NDArray[np.float32]: ...
+
+    def bind_frames(
+        self, theta: NDArray[np.float32]
+    ) -> Callable[[Frames], NDArray[np.float32]]: ...
+
+
+class AtariPlayer:
+    """Plays without an environment between emulator and policy: the same episodes, sooner."""
+
+    def __init__(self, task: Task, policy: SeesFrames, game: str, noops: int):
+        self.task, self.policy = task, policy
+        self.should_stop: Callable[[], bool] = never
+        self.emulator = Emulator(game, noops)
+        theta = policy.init(generator(0, 0, 0, Purpose.POLICY_INIT))
+        y, choices = policy.bind_frames(theta)(self.emulator.frames), len(self.emulator.actions)
+        if y.shape != (choices,):
+            raise ValueError(
+                f"the policy must give {choices} numbers, one per action of the game, got an "
+                f"output of shape {y.shape}."
+            )
+
+    def play(
+        self,
+        theta: NDArray[np.float32],
+        moments: Moments,
+        seed: int,
+        *,
+        action_noise: float = 0.0,
+        contributes: bool = False,
+    ) -> Episode:
+        """Action noise is for continuous actions; the policy normalizes by itself."""
+        act, emulator, limit = self.policy.bind_frames(theta), self.emulator, self.task.step_limit
+        record, info = self.task.behavior.record(limit), {"ram": emulator.ram}
+        frames, length, total = emulator.frames, 0, 0
+        sums = np.zeros((2, self.policy.observation_size if contributes else 0))
+
+        emulator.reset(np.random.Generator(np.random.PCG64(seed)))  # as gymnasium.Env.reset(seed)
+        while not emulator.over and length < limit:
+            if contributes:
+                take_in(emulator.observation.reshape(-1).astype(np.float64), sums, True)
+            total += emulator.step(int(act(frames).argmax()))
+            length += 1
+            if record.every_step:
+                record.see(None, info)
+            if not length % SLICE and self.should_stop():
+                raise Interrupted
+        b = record.result(None, info)
+        return Episode(float(total), b, length, Moments(length, *sums) if contributes else None)
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+def native(task: Task, policy: Policy, game: str, noops: int) -> AtariPlayer | None:
+    """The direct player, for a policy that sees frames and a behavior that looks at RAM alone."""
+    if not isinstance(policy, SeesFrames) or task.behavior.name not in RAM:
+        return None
+    fits = policy.observation_size == np.prod(SHAPE)
+    return AtariPlayer(task, policy, game, noops) if fits else None
