@@ -82,7 +82,8 @@ def look(observed, out):
     """The arrays of the simulator that a body senses, one behind the other."""
     start = 0
     for part in observed:
-        out[start : start + part.size] = part
+        for j in range(part.size):
+            out[start + j] = part[j]
         start += part.size
 
 

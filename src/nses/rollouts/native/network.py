@@ -59,7 +59,8 @@ def dense(theta, start, x, y):
                 p0 += x[i] * theta[start + i * outputs + j]
             y[j] = (p0 + p1) + (p2 + p3)
         return bias + outputs
-    y[:] = theta[bias : bias + outputs]
+    for j in range(outputs):  # assigning a slice takes seconds to compile
+        y[j] = theta[bias + j]
     for i in range(0, whole, 4):
         x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
         row = start + i * outputs
