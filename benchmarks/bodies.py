@@ -1,0 +1,165 @@
+"""What compiled MuJoCo episodes promise: beside the bare simulator, and beside other libraries."""
+
+import multiprocessing
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks import rivals
+from benchmarks.crew import crew, work_together
+from benchmarks.foundation import Measure
+from benchmarks.replay import recordings_of, replaying
+from benchmarks.rivals.measure import POPULATION
+from nses.core.algorithms import Search
+from nses.core.archive import Archive
+from nses.core.values import Candidates, Evaluation, State
+from nses.experiment.build import search_of
+from nses.experiment.config import Config
+from nses.experiment.recipes import recipe
+from nses.rollouts.tasks.catalog import make_task
+
+ROUNDS = 7
+TURNS = 3  # of libraries that take half a minute to start
+
+
+def config_of(task: str, n: int, hidden: tuple[int, ...] = (256, 256)) -> Config:
+    return replace(recipe(task, "laptop", "nsra-es"), n=n, hidden=hidden, workers=2)
+
+
+@contextmanager
+def training(config: Config) -> Iterator[tuple[Search, State]]:
+    """A search, and a state whose next generation may be played again and again: it is pure."""
+    with search_of(config, make_task(config.task)) as search:
+        state = search.init()
+        search.step(state)
+        yield search, state
+
+
+def seconds_of(act: Callable[[], object]) -> float:
+    before = time.perf_counter()
+    act()
+    return time.perf_counter() - before
+
+
+def inside_mujoco() -> Iterator[Measure]:
+    """A generation, with all that belongs to it, against the bare simulation of its episodes."""
+    for task, n, hidden, most in (
+        ("humanoid", 1000, (256, 256), 1.10),
+        ("halfcheetah", 100, (256, 256), 1.30),
+        ("halfcheetah", 100, (64, 64), 1.10),
+    ):
+        taken = multiprocessing.get_context("spawn").Value("l", 0)
+        with training(config_of(task, n, hidden)) as (search, state):
+            recordings = recordings_of(search, state)
+            steps = sum(len(recording.controls) for recording in recordings)
+            ratios, theirs = [], []
+            with crew(2, replaying, task, recordings, taken) as simulators:
+                for _ in range(ROUNDS):
+                    ours = seconds_of(lambda: search.step(state))
+                    taken.value = 0
+                    theirs.append(seconds_of(lambda: work_together(simulators)))
+                    ratios.append(ours / theirs[-1])
+        ratio, bare = float(np.median(ratios)), steps / float(np.median(theirs))
+        yield Measure(
+            f"{task}, {hidden[0]}-{hidden[1]}: time of a generation to bare mj_step calls "
+            f"({bare:,.0f} steps a second)",
+            ratio, "×", f"≤ {most:.2f}", ratio <= most,
+        )  # fmt: skip
+
+
+def against_rivals() -> Iterator[Measure]:
+    """Whole generations, the same number of candidates, in turns."""
+    names = {"evotorch": "EvoTorch PGPE", "ars": "SB3-contrib ARS"}
+    for task, env, least in (("humanoid", "Humanoid-v5", 3), ("halfcheetah", "HalfCheetah-v5", 8)):
+        ours: list[float] = []
+        theirs: dict[str, list[float]] = {name: [] for name in names}
+        ratios: dict[str, list[float]] = {name: [] for name in names}
+        with training(config_of(task, POPULATION[env])) as (search, state):
+            for _ in range(TURNS):
+                for name in names:
+                    before = speed(search, state, 5)
+                    theirs[name].append(rivals.steps_per_second(name, env, 15))
+                    ours += [before, speed(search, state, 5)]
+                    ratios[name].append((ours[-2] + ours[-1]) / 2 / theirs[name][-1])
+        for name, title in names.items():
+            ratio = float(np.median(ratios[name]))
+            yield Measure(
+                f"{task}, 256-256: {np.median(ours):,.0f} steps a second to "
+                f"{np.median(theirs[name]):,.0f} of {title} on {env}",
+                ratio, "×", f"≥ {least}", ratio >= least,
+            )  # fmt: skip
+
+
+def speed(search: Search, state: State, seconds: float) -> float:
+    """Steps per second of the generations that come after a state."""
+    start, before = time.perf_counter(), state.env_steps
+    while time.perf_counter() - start < seconds:
+        state, _ = search.step(state)
+    return (state.env_steps - before) / (time.perf_counter() - start)
+
+
+@contextmanager
+def alone(config: Config) -> Iterator[Callable[[], None]]:
+    """A generation in this process, with no other."""
+    with training(replace(config, backend="serial")) as (search, state):
+
+        def work() -> None:
+            search.step(state)
+
+        yield work
+
+
+def scaling() -> Iterator[Measure]:
+    """Two workers against one, and the ceiling: two processes that know nothing of each other."""
+    config = config_of("humanoid", 400)
+    ratios, ceilings = [], []
+    with (
+        training(replace(config, workers=1)) as (one, state),
+        training(replace(config, workers=2)) as (two, _),
+        crew(2, alone, config) as pair,
+    ):
+        for _ in range(ROUNDS):
+            single, double = (seconds_of(lambda s=s: s.step(state)) for s in (one, two))
+            ratios.append(single / double)
+            lonely, both = (seconds_of(lambda p=p: work_together(p)) for p in (pair[:1], pair))
+            ceilings.append(2 * lonely / both)
+    ratio = float(np.median(ratios))
+    yield Measure(
+        "humanoid, 256-256, n = 400: 2 workers to 1 "
+        f"(two independent processes reach {np.median(ceilings):.2f})",
+        ratio, "×", "≥ 1.9", ratio >= 1.9,
+    )  # fmt: skip
+
+
+def coordinator() -> Iterator[Measure]:
+    """What a generation of the paper's size spends outside of evaluations."""
+    config = replace(recipe("humanoid", "paper", "nsra-es"), workers=2)
+    durations: list[float] = []
+    with search_of(config, make_task("humanoid")) as search:
+
+        def evaluate(candidates: Candidates, A: Archive) -> Evaluation:
+            before = time.perf_counter()
+            evaluation = search.evaluate(candidates, A)
+            durations.append(time.perf_counter() - before)
+            return evaluation
+
+        h, state = search.hyperparameters, search.init()
+        replace(search, hyperparameters=replace(h, n=100)).step(state)  # compiles what is not yet
+        timed = replace(search, evaluate=evaluate)
+        whole = seconds_of(lambda: timed.step(state))
+    share = 1 - sum(durations) / whole
+    yield Measure(
+        f"humanoid, n = 10,000, a generation of {whole:.0f} s: the coordinator's share",
+        100 * share, "%", "≤ 2", share <= 0.02,
+    )  # fmt: skip
+
+
+MEASURES: dict[str, Callable[[], Iterator[Measure]]] = {
+    "inside-mujoco": inside_mujoco,
+    "rivals": against_rivals,
+    "humanoid-scaling": scaling,
+    "humanoid-coordinator": coordinator,
+}

@@ -1,0 +1,42 @@
+"""EvoTorch and Stable-Baselines3 in an environment of their own, installed when first needed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+VENV = HERE / ".venv"
+REQUIREMENTS = HERE / "requirements.txt"
+CONSTRAINTS = HERE.parent.parent / "constraints.txt"  # the same Gymnasium and MuJoCo as ours
+
+
+def steps_per_second(library: str, env: str, seconds: float) -> float:
+    """How fast a library trains; it takes a minute more than `seconds` to start and warm up."""
+    install()
+    done = subprocess.run(
+        [VENV / "bin" / "python", HERE / "measure.py", library, env, str(seconds)],
+        capture_output=True,
+        text=True,
+        cwd=VENV,  # for what they leave behind
+        env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+    )
+    if done.returncode:
+        raise RuntimeError(f"{library} failed on {env}:\n{done.stderr}")
+    result = json.loads(done.stdout.splitlines()[-1])
+    return result["steps"] / result["seconds"]
+
+
+def install() -> None:
+    """Anew whenever a version changes, from wherever pip is configured to look."""
+    wanted, stamp = REQUIREMENTS.read_text() + CONSTRAINTS.read_text(), VENV / ".installed"
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    print(f"installing the rivals into {VENV}, 1.5 GB", file=sys.stderr)
+    subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
+    pip = [VENV / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install"]
+    subprocess.run(
+        [*pip, "--quiet", "--requirement", REQUIREMENTS, "--constraint", CONSTRAINTS], check=True
+    )
+    stamp.write_text(wanted)
