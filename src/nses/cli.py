@@ -194,7 +194,9 @@ def train_command(argv: list[str]) -> int:
 
 
 def _train(config: Any) -> int:
+    from nses.experiment.figures import curve
     from nses.experiment.progress import ProgressView, show_end
+    from nses.experiment.run import CURVE
     from nses.experiment.train import pursue
 
     console = _console()
@@ -202,6 +204,8 @@ def _train(config: Any) -> int:
         run = pursue(config, listener=view)
     if view.began is None:
         console.print("nothing to train: all generations were done before")
+    else:
+        curve(run, run.path / CURVE)
     show_end(run, console)
     return 0
 

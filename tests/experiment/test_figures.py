@@ -70,6 +70,26 @@ def test_the_walls_of_the_point_trap_stand_where_the_paper_puts_them():
     assert scene.start == (0.0, 0.0)
 
 
+def test_a_run_has_a_curve_of_its_returns(tmp_path):
+    """However few generations there are; a mean that is not finite leaves a gap."""
+    inked = []
+    for generations in (0, 1, 30):
+        path = tmp_path / str(generations)
+        path.mkdir()
+        lines = [
+            {"generation": t, "best": t, "score": t - 1.0, "return_mean": None if t == 3 else 0.0}
+            for t in range(1, generations + 1)
+        ]
+        (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        box = spaces.Box(-1.0, 1.0, (6,))
+        figures.curve(Run(path, TRAP, Facts(box, box, 2), {}), path / "curve.png")
+        assert (path / "curve.pdf").read_bytes().startswith(b"%PDF")
+        blue = imread(path / "curve.png")[..., :3] - np.array(HUES[0])
+        inked.append((np.abs(blue).max(axis=2) < 0.3).sum())
+    assert inked[2] > 2 * inked[1]
+    assert inked[1] > inked[0] > 0  # the legend
+
+
 def test_bodies_have_the_walls_of_their_trap():
     humanoid = scene_of(recipe("humanoid-trap", "laptop", "es"))
     assert np.allclose(

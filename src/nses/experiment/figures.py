@@ -137,6 +137,31 @@ def overhead(runs: Mapping[str, Sequence[Run]], scene: Scene, path: Path) -> Non
     _save(figure, path)
 
 
+def curve(run: Run, path: Path) -> None:
+    """How the returns of one run grew, to `path` (PNG) and beside it as PDF."""
+    from matplotlib.figure import Figure
+
+    records = run.metrics
+    t = [record["generation"] for record in records]
+    figure = Figure((5.2, 3.2), facecolor="white", layout="constrained")
+    axes = figure.subplots()
+    lines = {
+        "best": ("best so far", {"color": INK, "linewidth": 1.6, "drawstyle": "steps-post"}),
+        "score": ("updated member", {"color": HUES[0], "linewidth": 0.9}),
+        "return_mean": ("mean of the candidates", {"color": HUES[1], "linewidth": 1.2}),
+    }
+    for name, (label, style) in lines.items():
+        y = np.array([record[name] for record in records], np.float64)  # None: not finite
+        axes.plot(t, y, label=label, marker="o" if len(t) == 1 else "", markersize=3, **style)
+    c = run.config
+    axes.set_title(f"{c.task}, {c.algorithm.upper()}, seed {c.seed}", fontsize=9, color=INK)
+    axes.set_xlabel("generation", fontsize=8, color=INK)
+    axes.set_ylabel("return", fontsize=8, color=INK)
+    axes.legend(fontsize=7, frameon=False)
+    _quiet(axes)
+    _save(figure, path)
+
+
 def shades(member: NDArray[np.int64], age: NDArray[np.float64]) -> NDArray[np.float64]:
     """A colour for each point, (T, 3): a light tint of the member's hue at age 0, dark at age 1."""
     hue = np.array(HUES)[member % len(HUES)]
@@ -200,10 +225,15 @@ def _panel(axes: "Axes", trace: Trace, scene: Scene) -> None:
         fontweight="bold", color=INK,
     )  # fmt: skip
     axes.set_aspect("equal", adjustable="box")
+    axes.locator_params(nbins=4)
+    _quiet(axes)
+
+
+def _quiet(axes: "Axes") -> None:
+    """Frame and ticks that leave the eye to the data."""
     axes.tick_params(labelsize=7, length=2, width=0.6, color=FAINT, labelcolor=INK, pad=2)
     for spine in axes.spines.values():
         spine.set(color=FAINT, linewidth=0.6)
-    axes.locator_params(nbins=4)
 
 
 def _legend(figure: "Figure", members: int, scene: Scene) -> None:

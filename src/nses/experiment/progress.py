@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nses.core.values import State
 from nses.experiment.config import Config
-from nses.experiment.run import Run
+from nses.experiment.run import CURVE, Run
 
 PLAIN_SECONDS = 10.0  # between two lines where there is no terminal
 
@@ -112,6 +112,8 @@ def show_end(run: Run, console: Console) -> None:
         "train on": f"nses resume {directory} --generations {2 * run.config.generations}",
         "in Python": f"nses.load({str(run.path)!r}).policy('best')(observation)",
     }
+    if (run.path / CURVE).exists():
+        lines["picture"] = f"{shlex.quote(str(run.path / CURVE))} (and .pdf)"
     if run.config.tensorboard:
         lines["curves"] = f"tensorboard --logdir {directory}/tensorboard"
     for name, text in lines.items():

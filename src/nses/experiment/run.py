@@ -29,6 +29,7 @@ CONFIG = "config.json"
 BEST = "best.safetensors"
 ARCHIVE = "archive.safetensors"
 REFERENCE = "reference.safetensors"
+CURVE = "curve.png"
 CHECKPOINTS = "checkpoints"
 FORMAT = 1
 LARGEST_CONFIG = 64 << 20  # bytes
