@@ -259,6 +259,7 @@ class BodyPlayer:
     """Whole episodes in compiled code, bit for bit those of the environment."""
 
     def __init__(self, environment: "BodyEnv", policy: MLP, step_limit: int):
+        load_simulator()  # compiled code that does not find a function ends the process
         self.environment, self.policy, self.steps = environment, policy, step_limit
         self.should_stop: Callable[[], bool] = never
         model, data, body = environment.model, environment.data, environment.body
@@ -322,8 +323,11 @@ class BodyPlayer:
 
 def native(task: Task, policy: MLP, arguments: Mapping[str, Any]) -> BodyPlayer | None:
     """The compiled loop, for a network that fits, where MuJoCo's library can be loaded."""
+    environment = BodyEnv(**arguments)
+    if (environment.last.size, environment.model.nu) != (policy.sizes[0], policy.sizes[-1]):
+        return None
     try:
-        load_simulator()
+        return BodyPlayer(environment, policy, task.step_limit)
     except (OSError, RuntimeError) as error:
         log.warning(
             "compiled episodes need MuJoCo's own library, which cannot be loaded: %s. "
@@ -331,10 +335,6 @@ def native(task: Task, policy: MLP, arguments: Mapping[str, Any]) -> BodyPlayer 
             error,
         )
         return None
-    environment = BodyEnv(**arguments)
-    shapes = (environment.last.size, environment.model.nu)
-    fits = shapes == (policy.sizes[0], policy.sizes[-1])
-    return BodyPlayer(environment, policy, task.step_limit) if fits else None
 
 
 def _keep_out_of_the_working_directory() -> None:
