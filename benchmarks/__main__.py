@@ -7,11 +7,15 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from benchmarks import bodies, foundation
+from benchmarks import atari, bodies, foundation
 from nses.experiment.run import current_versions
 
 RESULTS = Path(__file__).parent / "results"
-TOPICS = {"foundation": foundation.MEASURES, "mujoco": bodies.MEASURES}
+TOPICS = {
+    "foundation": foundation.MEASURES,
+    "mujoco": bodies.MEASURES,
+    "atari": atari.MEASURES,
+}
 HEAD = ["| measure | result | bound | met | repeat with |", "|---|---|---|---|---|"]
 
 
