@@ -74,12 +74,23 @@ def player(
     return found
 
 
+class ActionNoise:
+    """The noise on the actions of a perturbed episode: the same numbers in one piece or in many."""
+
+    def __init__(self, seed: int, scale: float, size: int):
+        self.scale, self.size = np.float32(scale), size
+        self.rng = generator(seed, 0, 0, Purpose.ACTION_NOISE) if scale else None
+
+    def draw(self, steps: int) -> NDArray[np.float32]:
+        """Of the next steps, (steps, size); empty without noise."""
+        if self.rng is None:
+            return np.empty((0, self.size), np.float32)
+        return self.rng.standard_normal((steps, self.size), np.float32) * self.scale
+
+
 def action_noise_of(seed: int, scale: float, steps: int, size: int) -> NDArray[np.float32]:
-    """The noise on the actions of a perturbed episode, (steps, size); empty without noise."""
-    if scale == 0:
-        return np.empty((0, size), np.float32)
-    rng = generator(seed, 0, 0, Purpose.ACTION_NOISE)
-    return rng.standard_normal((steps, size), np.float32) * np.float32(scale)
+    """The noise of a whole episode."""
+    return ActionNoise(seed, scale, size).draw(steps)
 
 
 class GymnasiumPlayer:

@@ -97,20 +97,20 @@ def episode(
     views:      into the data: what is observed (a tuple), qpos, ctrl, centre, cfrc_ext, warnings
     body:       frame skip, whether contact forces are sensed, lowest and highest root, low, high
     network:    theta, sizes, activation, mean, std, work
+    noise:      on the actions of these steps, or empty
     so_far:     return, x, y and length, updated
     """
     model, data = simulation
     observed, qpos, ctrl, centre, cfrc_ext, warnings = views
     frame_skip, forces, lowest, highest, low, high = body
     theta, sizes, activation, mean, std, work = network
-    for _ in range(steps):
+    for step in range(steps):
         look(observed, observation)
         if not take_in(observation, sums, contributes):
             so_far[0] = np.nan
             return NOT_FINITE
         normalize(observation, mean, std, work[0])
         y = forward(theta, sizes, activation, work)
-        step = int(so_far[3])
         for j in range(ctrl.size):
             u = y[j]
             if len(noise):

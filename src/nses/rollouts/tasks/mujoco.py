@@ -19,7 +19,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from nses.core.moments import Moments
-from nses.rollouts.episode import SLICE, Episode, Interrupted, action_noise_of, never
+from nses.rollouts.episode import SLICE, ActionNoise, Episode, Interrupted, never
 from nses.rollouts.native.body import (
     BLEW_UP,
     GOES_ON,
@@ -36,6 +36,7 @@ from nses.rollouts.tasks.task import Task
 from nses.rollouts.tasks.trap import trap_of, with_trap
 
 ASSETS = Path(gym.__file__).parent / "envs" / "mujoco" / "assets"
+FIRST_SLICE = 64  # steps; many episodes end early, and need no noise for later ones
 LARGEST = 1e20  # in an observation; MuJoCo gives up at 1e10 in position, speed and acceleration
 
 log = logging.getLogger("nses")
@@ -291,27 +292,28 @@ class BodyPlayer:
         activation = ACTIVATIONS[self.policy.activation]
         moments_used = self.policy.standardization(moments)
         network = (theta, self.policy.shape, activation, *moments_used, self.work)
-        noise = action_noise_of(seed, action_noise, self.steps, self.policy.sizes[-1])
+        noise = ActionNoise(seed, action_noise, self.policy.sizes[-1])
         sums = np.zeros((2, self.policy.observation_size))
         so_far = np.array([0.0, *self.environment.place, 0.0])  # return, x, y, length
-        fate, left = GOES_ON, self.steps
+        fate, left, steps = GOES_ON, self.steps, FIRST_SLICE
         while fate == GOES_ON and left:
             if left < self.steps and self.should_stop():
                 raise Interrupted
+            steps = min(left, steps)
             fate = episode(
                 self.simulation,
                 self.views,
                 self.body,
                 self.reward,
                 network,
-                noise,
+                noise.draw(steps),
                 sums,
                 contributes,
                 self.observation,
                 so_far,
-                min(left, SLICE),
+                steps,
             )
-            left = max(0, left - SLICE)
+            left, steps = left - steps, min(2 * steps, SLICE)
         length = int(so_far[3])
         b = so_far[1:3] if length else np.full(2, np.nan)
         observed = Moments(length, *sums) if contributes else None
