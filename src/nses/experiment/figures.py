@@ -158,6 +158,7 @@ def curve(run: Run, path: Path) -> None:
     axes.set_xlabel("generation", fontsize=8, color=INK)
     axes.set_ylabel("return", fontsize=8, color=INK)
     axes.legend(fontsize=7, frameon=False)
+    axes.locator_params(axis="x", integer=True)
     _quiet(axes)
     _save(figure, path)
 
