@@ -1,0 +1,101 @@
+"""From the words on the line to values: flags by tyro, settings by recipe."""
+
+from dataclasses import dataclass, fields
+from types import NoneType
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def terminal() -> "Console":
+    """The terminal, with the package's log messages on it."""
+    import logging
+
+    from rich.console import Console
+    from rich.logging import RichHandler
+
+    console = Console()
+    handler = RichHandler(
+        console=Console(stderr=True) if not console.is_terminal else console,
+        show_time=False,
+        show_path=False,
+        markup=False,
+    )
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], format="%(message)s")
+    return console
+
+
+def parse(kind: Any, argv: list[str], command: str, description: str, default: Any = None) -> Any:
+    import tyro
+
+    registry = tyro.constructors.ConstructorRegistry()
+
+    @registry.primitive_rule
+    def optional(
+        info: tyro.constructors.PrimitiveTypeInfo,
+    ) -> tyro.constructors.PrimitiveConstructorSpec[Any] | None:
+        """`--workers INT`, where tyro alone would say `--workers {None}|INT`."""
+        types = [option for option in get_args(info.type) if option is not NoneType]
+        if NoneType not in get_args(info.type) or len(types) != 1:
+            return None
+        choices = get_args(types[0])  # of a Literal
+        kind = str if choices else types[0]
+        return tyro.constructors.PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="{" + ",".join(choices) + "}" if choices else kind.__name__.upper(),
+            instance_from_str=lambda texts: kind(texts[0]),
+            is_instance=lambda value: value is None or isinstance(value, kind),
+            choices=choices or None,
+            str_from_instance=lambda value: ["auto" if value is None else str(value)],
+        )
+
+    keywords = {} if default is None else {"default": default}
+    return tyro.cli(
+        kind,
+        args=argv,
+        prog=f"nses {command}",
+        description=description,
+        config=(tyro.conf.HelptextFromCommentsOff,),
+        registry=registry,
+        **keywords,
+    )
+
+
+def configuration(argv: list[str], command: str, description: str) -> Any:
+    """A Config from flags: what they do not say comes from the recipe that they name."""
+    import tyro
+
+    from nses.experiment.config import Config, changed
+    from nses.experiment.recipes import recipe
+
+    @dataclass(frozen=True)
+    class Arguments(Config):
+        task: Annotated[
+            str,
+            tyro.conf.Positional,
+            tyro.conf.arg(
+                help_behavior_hint="",
+                metavar="TASK",
+                help="A name of 'nses tasks', a Gymnasium id, or module:attribute.",
+            ),
+        ] = ""
+
+    def arguments(config: Config) -> Arguments:
+        return Arguments(**{f.name: getattr(config, f.name) for f in fields(Config)})
+
+    wants_help = not {"-h", "--help"}.isdisjoint(argv)
+    plain = [a for a in argv if a not in ("-h", "--help")]
+    if not plain and not wants_help:
+        raise ValueError(f"'nses {command}' needs a task; 'nses tasks' lists some.")
+    first = parse(Arguments, plain, command, description, Arguments(task=""))
+    base = recipe(first.task, first.recipe, first.algorithm)
+    # Help alone, because tyro leaves out what stands on the line already.
+    argv = ["--help"] if wants_help else argv
+    given = parse(Arguments, argv, command, description, arguments(base))
+    return changed(base, {f.name: getattr(given, f.name) for f in fields(Config)})
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A command without arguments."""

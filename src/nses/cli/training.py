@@ -1,0 +1,112 @@
+"""Commands that train: train, resume, reproduce; and estimate, which says what that costs."""
+
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal
+
+from nses.cli.arguments import configuration, parse, terminal
+
+
+def train_command(argv: list[str]) -> int:
+    config = configuration(
+        argv, "train", "Train on a task. The values shown are those of the task's recipe."
+    )
+    return _train(config)
+
+
+def _train(config: Any) -> int:
+    from nses.experiment.figures import curve
+    from nses.experiment.progress import ProgressView, show_end
+    from nses.experiment.run import CURVE
+    from nses.experiment.train import pursue
+
+    console = terminal()
+    with ProgressView(config, console) as view:
+        run = pursue(config, listener=view)
+    if view.began is None:
+        console.print("nothing to train: all generations were done before")
+    else:
+        curve(run, run.path / CURVE)
+    show_end(run, console)
+    return 0
+
+
+def resume_command(argv: list[str]) -> int:
+    import tyro
+
+    @dataclass(frozen=True)
+    class Arguments:
+        run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+        """The run directory."""
+        generations: int | None = None
+        """Extend the run to so many generations in all."""
+        workers: int | None = None
+        """Worker processes."""
+        backend: Literal["auto", "serial", "processes"] = "auto"
+        """Where episodes are played; as before if auto."""
+        deadline: float = 0.0
+        """Seconds after which an episode counts as hanging; as before if 0."""
+        checkpoint_seconds: float = -1.0
+        """Seconds between checkpoints; as before if negative."""
+
+    from nses.experiment.config import changed
+    from nses.experiment.run import load
+
+    given = parse(Arguments, argv, "resume", "Continue a run exactly where it stopped.")
+    run = load(given.run)
+    run.task()
+    as_before = {"backend": "auto", "deadline": 0.0, "checkpoint_seconds": -1.0}
+    settings = {
+        name: value
+        for name, value in asdict(given).items()
+        if name != "run" and value is not None and value != as_before.get(name)
+    }
+    return _train(changed(run.config, settings))
+
+
+def reproduce_command(argv: list[str]) -> int:
+    import tyro
+
+    @dataclass(frozen=True)
+    class Arguments:
+        experiment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
+        """A task: all four algorithms are trained on it."""
+        recipe: Literal["paper", "laptop", "smoke"] = "laptop"
+        """The settings of every run."""
+        runs: int = 5
+        """Seeds per algorithm."""
+        seed: int = 0
+        """The first seed."""
+        workers: int | None = None
+        """CPUs to use; all that this process may use if not given."""
+        directory: str = "reproduced"
+        """Where runs, table and picture are kept."""
+
+    given = parse(
+        Arguments,
+        argv,
+        "reproduce",
+        "Train all four algorithms with several seeds, skipping what is done, and compare them.",
+    )
+    from pathlib import Path
+
+    from nses.experiment.reproduce import reproduce
+
+    reproduce(
+        given.experiment,
+        recipe=given.recipe,
+        seeds=range(given.seed, given.seed + given.runs),
+        workers=given.workers,
+        directory=Path(given.directory),
+        console=terminal(),
+    )
+    return 0
+
+
+def estimate_command(argv: list[str]) -> int:
+    config = configuration(
+        argv, "estimate", "Time and memory of a recipe on this machine, from a short measurement."
+    )
+    from nses.experiment.estimate import estimate, show
+
+    show(estimate(config), config, terminal())
+    return 0
