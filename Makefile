@@ -47,5 +47,5 @@ clean:  ## remove the environment, compiled code and caches (runs stay)
 	@touch $@
 
 .venv/.installed-all: .venv/.installed-dev
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[atari,ray,dashboard,video,dev]'
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[ray,dev]'
 	@touch $@
