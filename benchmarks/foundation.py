@@ -257,15 +257,16 @@ def escape() -> Iterator[Measure]:
         directory=directory,
         console=Console(stderr=True),
     )
-    rows = json.loads((directory / "point-trap" / "table.json").read_text())["rows"]
-    for row in rows:
-        out, median = row["reached"], f"median best {row['median']:.2f}"
-        if row["algorithm"] == "es":
+    document = json.loads((directory / "point-trap" / "comparison.json").read_text())
+    p = {pair["b"]: pair["p"] for pair in document["pairs"] if pair["a"] == "es"}
+    for row in document["rows"]:
+        name, out = row["label"], row["reached"]
+        median = f"median best {row['best_median']:.2f}"
+        if name == "es":
             yield Measure(f"es in the trap, of 10 ({median})", 10 - out, "", "≥ 9", out <= 1)
             continue
-        name, p = row["algorithm"], row["p"]
         yield Measure(f"{name} out of the trap, of 10 ({median})", out, "", "≥ 8", out >= 8)
-        yield Measure(f"{name} against es, Mann-Whitney p", p, "", "< 0.01", p < 0.01)
+        yield Measure(f"{name} against es, Mann-Whitney p", p[name], "", "< 0.01", p[name] < 0.01)
 
 
 MEASURES: dict[str, Callable[[], Iterator[Measure]]] = {

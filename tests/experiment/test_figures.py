@@ -1,171 +1,59 @@
-import json
-
 import numpy as np
-import pytest
-from gymnasium import spaces
-from matplotlib.colors import to_rgb
 from matplotlib.image import imread
+from synthetic import make_run
 
 from nses.experiment import figures
-from nses.experiment.config import changed
-from nses.experiment.figures import HUES, Scene, overhead, scene_of, shades
-from nses.experiment.recipes import recipe
-from nses.experiment.run import Run
-from nses.rollouts.tasks.task import Facts
-
-TRAP = recipe("point-trap", "laptop", "es")
+from nses.experiment.comparison import compare
+from nses.experiment.drawing import ALGORITHM_HUES, HUES
+from nses.experiment.stories import find_runs, story_of
 
 
-@pytest.fixture
-def run_of(tmp_path):
-    """Makes a run of which there is only a configuration and metrics.jsonl."""
-
-    def make(name, behaviors, members=1, generations=None):
-        path = tmp_path / name
-        path.mkdir()
-        lines = [
-            {"generation": t, "member": t % members, "best": float(t), "behavior": list(b)}
-            for t, b in enumerate(behaviors, start=1)
-        ]
-        (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        config = changed(TRAP, {"generations": generations or max(1, len(lines))})
-        box = spaces.Box(-1.0, 1.0, (6,))
-        return Run(path, config, Facts(box, box, 2), {})
-
-    return make
-
-
-def spiral(length):
-    t = np.linspace(0, 9, length)
-    return np.stack([2 * t * np.cos(t), 2 * t * np.sin(t)], axis=1).tolist()
-
-
-def share_of(color, image):
-    """Which part of an image has exactly this colour."""
-    return float(np.isclose(image, to_rgb(color), atol=0.5 / 255).all(axis=-1).mean())
-
-
-def draw(runs, scene, path):
-    overhead(runs, scene, path)
-    return imread(path)[..., :3]
-
-
-def test_the_picture_is_a_png_of_sane_size_with_a_pdf_beside_it(run_of, tmp_path):
-    runs = {
-        name: [run_of(f"{name}{seed}", spiral(50), 5) for seed in range(5)]
-        for name in ("es", "ns-es", "nsr-es", "nsra-es")
-    }
-    height, width, _ = draw(runs, scene_of(TRAP), tmp_path / "overhead.png").shape
-    assert 1400 < width < 1800
-    assert 1000 < height < 1800
-    assert (tmp_path / "overhead.png").stat().st_size < 1_000_000
-    assert (tmp_path / "overhead.pdf").read_bytes().startswith(b"%PDF")
-
-
-def test_the_walls_of_the_point_trap_stand_where_the_paper_puts_them():
-    scene = scene_of(changed(TRAP, {"environment": ("half_width=1.5",)}))
-    assert np.allclose(
-        scene.walls, [[5.4, 5.6, -1.6, 1.6], [2.4, 5.6, 1.4, 1.6], [2.4, 5.6, -1.6, -1.4]]
-    )
-    assert scene.start == (0.0, 0.0)
+def inked(path, hue):
+    """How much of a picture has about this colour."""
+    return int((np.abs(imread(path)[..., :3] - np.array(hue)).max(axis=2) < 0.3).sum())
 
 
 def test_a_run_has_a_curve_of_its_returns(tmp_path):
-    """However few generations there are; a mean that is not finite leaves a gap."""
-    inked = []
+    """However few generations there are."""
+    blue = []
     for generations in (0, 1, 30):
-        path = tmp_path / str(generations)
-        path.mkdir()
-        lines = [
-            {"generation": t, "best": t, "score": t - 1.0, "return_mean": None if t == 3 else 0.0}
-            for t in range(1, generations + 1)
-        ]
-        (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        box = spaces.Box(-1.0, 1.0, (6,))
-        figures.curve(Run(path, TRAP, Facts(box, box, 2), {}), path / "curve.png")
-        assert (path / "curve.pdf").read_bytes().startswith(b"%PDF")
-        blue = imread(path / "curve.png")[..., :3] - np.array(HUES[0])
-        inked.append((np.abs(blue).max(axis=2) < 0.3).sum())
-    assert inked[2] > 2 * inked[1]
-    assert inked[1] > inked[0] > 0  # the legend
+        scores = np.arange(float(generations))
+        run = make_run(tmp_path / str(generations), scores, generations=30)
+        figures.curve(story_of(run), run.path / "curve.png")
+        assert (run.path / "curve.pdf").read_bytes().startswith(b"%PDF")
+        blue.append(inked(run.path / "curve.png", HUES[0]))
+    assert blue[2] > 2 * blue[1]
+    assert blue[1] > blue[0] > 0  # the legend
 
 
-def test_bodies_have_the_walls_of_their_trap():
-    humanoid = scene_of(recipe("humanoid-trap", "laptop", "es"))
-    assert np.allclose(
-        humanoid.walls, [[5.4, 5.6, -1.5, 1.5], [2.5, 5.5, 1.4, 1.6], [2.5, 5.5, -1.6, -1.4]]
-    )
-    wide = changed(recipe("humanoid", "laptop", "es"), {"environment": ('trap={"back": 9}',)})
-    assert scene_of(wide).walls[0][:2] == pytest.approx((8.9, 9.1))
-    assert scene_of(recipe("humanoid", "laptop", "es")) == Scene((), (0.0, 0.0), figures.LABELS)
+def test_a_mean_that_is_not_finite_leaves_a_gap(tmp_path):
+    run = make_run(tmp_path / "a", np.arange(20.0))
+    metrics = run.path / "metrics.jsonl"
+    metrics.write_text(metrics.read_text().replace('"return_mean": 4.0', '"return_mean": null'))
+    figures.curve(story_of(run), run.path / "curve.png")
+    assert inked(run.path / "curve.png", HUES[1]) > 0
 
 
-def test_a_task_without_a_scene_gets_an_empty_one():
-    assert scene_of(recipe("CartPole-v1", "laptop", "es")) == Scene()
+def test_every_algorithm_has_its_colour_and_an_interval_in_the_curves(tmp_path):
+    for algorithm, level in (("es", 1.0), ("nsra-es", 50.0)):
+        for seed in range(3):
+            scores = level * (1 + seed) + np.arange(20.0)
+            path = tmp_path / algorithm / str(seed)
+            make_run(path, scores, algorithm=algorithm, seed=seed)
+    figures.curves(compare(find_runs([tmp_path])), "generation", tmp_path / "curves.png")
+    image = imread(tmp_path / "curves.png")[..., :3]
+    for algorithm in ("es", "nsra-es"):
+        hue = np.array(ALGORITHM_HUES[algorithm])
+        shade = 1 - 0.18 * (1 - hue)
+        for color in (hue, shade):
+            assert (np.abs(image - color).max(axis=2) < 0.02).sum() > 100
+    assert not (np.abs(image - np.array(ALGORITHM_HUES["ns-es"])).max(axis=2) < 0.02).any()
 
 
-def test_walls_are_drawn_over_the_diamonds(run_of, tmp_path):
-    run = run_of("es", [[0.0, 0.0], [10.0, 10.0], [5.0, 5.0]] * 20)
-    square = Scene(walls=((2.0, 8.0, 2.0, 8.0),))
-    with_wall = draw({"es": [run]}, square, tmp_path / "wall.png")
-    without = draw({"es": [run]}, Scene(), tmp_path / "none.png")
-    mask = np.all(np.isclose(with_wall, to_rgb(figures.WALL), atol=0.01), axis=-1)
-    rows, columns = (np.flatnonzero(mask.sum(axis=axis) > 100) for axis in (1, 0))  # no letters
-    assert len(rows) == pytest.approx(len(columns), abs=2)  # equal axes
-    assert mask[rows[0] + 2 : rows[-1] - 1, columns[0] + 2 : columns[-1] - 1].all()
-    assert share_of(figures.WALL, without) < 0.001
-
-
-def test_diamonds_have_the_hue_of_their_member(run_of, tmp_path):
-    places = [[t / 10, (t % 2) * 5.0] for t in range(101)]
-    image = draw({"es": [run_of("es", places, members=2)]}, Scene(), tmp_path / "a.png")
-    saturated = image[np.ptp(image, axis=-1) > 0.3]
-    blue = (saturated[:, 2] > saturated[:, 0]).mean()
-    assert 0.3 < blue < 0.7  # one line of blue, one of orange
-
-
-def test_later_is_darker():
-    member = np.zeros(50, np.int64)
-    brightness = shades(member, np.linspace(0, 1, 50)).sum(axis=1)
-    assert (np.diff(brightness) < 0).all()
-    assert shades(member[:1], np.array([0.5]))[0] == pytest.approx(HUES[0])
-
-
-def test_a_sixth_member_gets_the_first_hue_again():
-    age = np.array([0.5])
-    assert (shades(np.array([len(HUES)]), age) == shades(np.array([0]), age)).all()
-
-
-def test_age_is_relative_to_the_settings_so_that_an_unfinished_run_stays_light(run_of):
-    trace = figures.trace_of(run_of("es", spiral(10), generations=100))
-    assert trace.age[0] == 0.0
-    assert trace.age[-1] == pytest.approx(9 / 99)
-
-
-def test_one_run_alone_and_runs_of_different_lengths_can_be_drawn(run_of, tmp_path):
-    runs = {
-        "es": [run_of("none", [])],
-        "ns-es": [run_of("short", spiral(1)), run_of("long", spiral(300), 12)],
-    }
-    height, width, _ = draw(runs, scene_of(TRAP), tmp_path / "overhead.png").shape
-    assert 0.5 < width / height < 2
-    alone = draw({"es": runs["es"]}, Scene(), tmp_path / "alone.png")
-    assert alone.shape[1] < width
-
-
-def test_behaviors_that_are_not_finite_do_not_spoil_the_axes(run_of, tmp_path):
-    places = spiral(30)
-    wild = [*places, [float("nan"), 0.0], [float("inf"), 0.0]]
-    a = draw({"es": [run_of("a", places, generations=40)]}, Scene(), tmp_path / "a.png")
-    b = draw({"es": [run_of("b", wild, generations=40)]}, Scene(), tmp_path / "b.png")
-    below_the_number = slice(110, None)
-    assert (a[below_the_number] == b[below_the_number]).all()
-
-
-def test_the_same_runs_give_the_same_files(run_of, tmp_path):
-    runs = {"es": [run_of("es", spiral(30))]}
-    for name in ("a", "b"):
-        overhead(runs, scene_of(TRAP), tmp_path / f"{name}.png")
-    for suffix in (".png", ".pdf"):
-        first, second = ((tmp_path / name).with_suffix(suffix).read_bytes() for name in "ab")
-        assert first == second
+def test_only_a_weight_that_adapts_is_drawn(tmp_path):
+    make_run(tmp_path / "a", [1.0, 2.0], algorithm="nsr-es")
+    assert not figures.weights(compare(find_runs([tmp_path])), tmp_path / "weight.png")
+    assert not (tmp_path / "weight.png").exists()
+    make_run(tmp_path / "b", [1.0, 2.0], algorithm="nsra-es")
+    assert figures.weights(compare(find_runs([tmp_path])), tmp_path / "weight.png")
+    assert (tmp_path / "weight.pdf").exists()

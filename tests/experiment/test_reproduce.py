@@ -15,12 +15,11 @@ from rich.console import Console
 
 from nses.core.algorithms import ALGORITHMS
 from nses.experiment import fleet
+from nses.experiment.config import changed
 from nses.experiment.fleet import Job, Reached, reached
 from nses.experiment.recipes import recipe
-from nses.experiment.reproduce import View, command, finished, reproduce, table_of
+from nses.experiment.reproduce import View, arms_of, command, finished, reproduce, settings_from
 from nses.experiment.run import load
-from nses.experiment.statistics import Outcome, compare
-from nses.rollouts.tasks.catalog import make_task
 
 SMOKE = recipe("point-trap", "smoke", "es")
 
@@ -63,7 +62,8 @@ def console_and_text(**settings):
 
 
 def table(directory):
-    return (directory / "point-trap" / "table.json").read_bytes()
+    home = directory / "point-trap"
+    return [(home / name).read_bytes() for name in ("table.csv", "pairs.csv")]
 
 
 @pytest.fixture(scope="module")
@@ -79,16 +79,17 @@ def done(tmp_path_factory):
 def test_an_experiment_ends_in_a_table_a_picture_and_files(done):
     directory, out = done
     home = directory / "point-trap"
-    assert all(out.count(f"\n {algorithm} ") == 1 for algorithm in ALGORITHMS)
-    assert "out of the trap" in out
+    assert all(out.count(f"\n {algorithm}  ") == 1 for algorithm in ALGORITHMS)
+    assert " out" in out
     assert str(home / "overhead.png") in out
     assert "nses evaluate" in out
     assert (home / "overhead.png").read_bytes().startswith(b"\x89PNG")
     assert (home / "overhead.pdf").exists()
-    document = json.loads(table(directory))
+    document = json.loads((home / "comparison.json").read_text())
     rows = list(csv.DictReader(io.StringIO((home / "table.csv").read_text())))
-    assert [row["algorithm"] for row in rows] == list(ALGORITHMS)
-    assert [float(row["median"]) for row in rows] == [row["median"] for row in document["rows"]]
+    assert [row["label"] for row in rows] == list(ALGORITHMS)
+    medians = [row["best_median"] for row in document["rows"]]
+    assert [float(row["best_median"]) for row in rows] == medians
     for entry in document["runs"]:
         run = load(home / entry["algorithm"] / f"seed-{entry['seed']}")
         assert run.finished
@@ -100,7 +101,7 @@ def test_an_experiment_ends_in_a_table_a_picture_and_files(done):
 def test_a_second_call_trains_nothing_and_gives_the_same_table(done, monkeypatch):
     directory, before = done[0], table(done[0])
 
-    def refuse(job):
+    def refuse(job, workers):
         raise AssertionError(f"{job.name} was trained again")
 
     monkeypatch.setattr(fleet, "Child", refuse)
@@ -119,7 +120,7 @@ def test_killed_in_the_middle_and_started_again_it_gives_the_same_table(done, tm
     wait_for_training(tmp_path, process)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    assert not (tmp_path / "point-trap" / "table.json").exists()
+    assert not (tmp_path / "point-trap" / "table.csv").exists()
     code, _, err = outcome(start(tmp_path))
     assert (code, err) == (0, "")
     assert table(tmp_path) == table(done[0])
@@ -218,7 +219,7 @@ def test_how_far_a_run_is_stands_in_its_last_whole_line(lines, expected, tmp_pat
 
 def some_progress():
     jobs = [
-        Job(recipe("point-trap", "smoke", algorithm), Path("nowhere") / algorithm, native=True)
+        Job(recipe("point-trap", "smoke", algorithm), Path("nowhere") / algorithm / "seed-0", True)
         for algorithm in ("es", "ns-es")
     ]
     return dict(zip(jobs, (Reached(5, 3.25, True), Reached(2, -1.5)), strict=True))
@@ -251,28 +252,80 @@ def test_elsewhere_there_is_a_line_now_and_then_and_nothing_in_between():
     assert text.getvalue() == ("1/2 runs, 7/10 generations, 0:06 left; best es 3.25, ns-es -1.5\n")
 
 
+@pytest.mark.parametrize("experiment", ["atari", "seaquest-weight", "humanoid"])
+def test_an_experiment_has_arms(experiment):
+    arms = arms_of(experiment)
+    assert len(arms) == {"atari": 48, "seaquest-weight": 2, "humanoid": 4}[experiment]
+    assert len({arm.directory for arm in arms}) == len(arms)
+
+
+def test_the_weight_study_compares_two_patiences_on_seaquest():
+    assert [
+        (a.task, a.algorithm, a.settings["weight_patience"]) for a in arms_of("seaquest-weight")
+    ] == [("atari:seaquest", "nsra-es", 50), ("atari:seaquest", "nsra-es", 10)]
+
+
+def test_a_job_says_all_that_differs_from_the_recipe():
+    config = changed(
+        SMOKE,
+        {"seed": 7, "n": 8, "hidden": (4, 5), "normalize": False, "behavior": "final:x,y"},
+    )
+    words = Job(config, Path("there"), native=True).arguments(workers=3)
+    assert words[:2] == ["train", "point-trap"]
+    text = " ".join(words)
+    for part in ("--seed 7", "--n 8", "--hidden 4 5", "--no-normalize", "--behavior final:x,y"):
+        assert part in text
+    assert text.endswith("--workers 3")
+    alone = Job(SMOKE, Path("there"), native=True).arguments(workers=1)
+    assert alone[-2:] == ["--backend", "serial"]
+
+
 @pytest.mark.parametrize(
-    ("task", "goal", "header"),
-    [("point-trap", 5.7, "out of the trap"), ("CartPole-v1", 475.0, "solved")],
+    ("cpus", "jobs", "workers"),
+    [(2, 4, [1, 1]), (8, 3, [2, 3, 3]), (4, 1, [4]), (5, 4, [1, 1, 1, 2])],
 )
-def test_the_table_counts_the_runs_that_reached_the_goal(task, goal, header):
-    shown = make_task(task)
-    assert shown.goal == pytest.approx(goal)
-    outcomes = {"es": [Outcome(1, 1)], "nsr-es": [Outcome(500, 480)]}
-    columns = table_of(compare(outcomes, shown.goal), shown).columns
-    (reached_goal,) = (column for column in columns if column.header == header)
-    assert list(reached_goal.cells) == ["0/1", "1/1"]
+def test_cpus_are_shared_many_runs_side_by_side_or_few_with_more_workers(
+    cpus, jobs, workers, monkeypatch, tmp_path
+):
+    seen = []
+
+    class Instant:
+        """A child that ends when all that can start have."""
+
+        def __init__(self, job, workers):
+            self.job, self.workers = job, workers
+            seen.append(workers)
+            self.process = self
+
+        def fault(self):
+            return ""
+
+        def last_words(self):
+            return []
+
+        def close(self, end):
+            pass
+
+    monkeypatch.setattr(fleet, "Child", Instant)
+    progress = {
+        Job(changed(SMOKE, {"seed": i}), tmp_path / str(i), native=True): Reached()
+        for i in range(jobs)
+    }
+    fleet.train_all(list(progress), progress, cpus, lambda p: None, Console())
+    assert seen[: len(workers)] == workers
+    assert len(seen) == jobs
 
 
-def test_a_task_without_a_goal_has_no_such_column():
-    task = replace(make_task("point-trap"), goal=None)
-    columns = table_of(compare({"es": [Outcome(1, 1)]}, None), task).columns
-    assert [column.header for column in columns] == [
-        "algorithm", "runs", "median", "min", "max", "re-test", "p vs es",
-    ]  # fmt: skip
+def test_settings_are_names_and_values():
+    assert settings_from(["n=50", "behavior=final-observation:0", "hidden=[3, 4]"]) == {
+        "n": 50, "behavior": "final-observation:0", "hidden": [3, 4],
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="NAME=VALUE"):
+        settings_from(["n"])
 
 
 def test_the_command_to_continue_can_be_pasted_into_a_shell():
-    assert command("ALE/Pong-v5", "paper", range(3, 5), Path("my runs")) == (
-        "nses reproduce ALE/Pong-v5 --recipe paper --runs 2 --seed 3 --directory 'my runs'"
+    assert command("ALE/Pong-v5", "paper", range(3, 5), Path("my runs"), {"n": 8}, True) == (
+        "nses reproduce ALE/Pong-v5 --recipe paper --runs 2 --seed 3 --directory 'my runs' --paper "
+        "--settings n=8"
     )

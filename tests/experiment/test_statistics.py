@@ -1,14 +1,18 @@
-import math
-
+import numpy as np
 import pytest
-from scipy.stats import mannwhitneyu
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nses.experiment.statistics import Outcome, compare, mann_whitney, median
+from nses.experiment.statistics import (
+    holm,
+    interquartile_mean,
+    mann_whitney,
+    median,
+    median_interval,
+)
 
-
-def outcomes(*best: float) -> list[Outcome]:
-    """Runs whose re-test is one lower than their best."""
-    return [Outcome(score, score - 1) for score in best]
+numbers = st.floats(-1e6, 1e6)
 
 
 def test_median_of_an_odd_number_is_the_middle():
@@ -19,12 +23,20 @@ def test_median_of_an_even_number_is_the_mean_of_the_two_middles():
     assert median([4.0, 1.0, 100.0, 2.0]) == 3.0
 
 
-def test_median_of_one_is_itself():
-    assert median([7.5]) == 7.5
+def test_nothing_has_no_median_and_no_interquartile_mean():
+    assert np.isnan(median([]))
+    assert np.isnan(interquartile_mean([]))
+
+
+def test_the_interquartile_mean_leaves_out_a_quarter_on_either_side():
+    assert interquartile_mean([-1000.0, 1.0, 3.0, 1000.0]) == 2.0
+    assert interquartile_mean([5.0]) == 5.0
 
 
 def test_p_of_five_against_five_that_do_not_overlap_is_two_in_252():
-    assert mann_whitney([6, 7, 8, 9, 10], [1, 2, 3, 4, 5]) == pytest.approx(2 / 252)
+    result = mann_whitney([6, 7, 8, 9, 10], [1, 2, 3, 4, 5])
+    assert result.p == pytest.approx(2 / 252)
+    assert (result.U, result.effect) == (25.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -36,48 +48,61 @@ def test_p_of_five_against_five_that_do_not_overlap_is_two_in_252():
     ],
 )
 def test_p_is_that_of_scipy(x, y):
-    assert mann_whitney(x, y) == mannwhitneyu(x, y, alternative="two-sided").pvalue
+    expected = scipy.stats.mannwhitneyu(x, y, alternative="two-sided")
+    result = mann_whitney(x, y)
+    assert (result.U, result.p) == (expected.statistic, expected.pvalue)
+
+
+@given(st.lists(numbers, min_size=1, max_size=8), st.lists(numbers, min_size=1, max_size=8))
+def test_the_effect_is_the_share_of_pairs_that_the_first_wins_ties_counting_half(x, y):
+    pairs = [1.0 if a > b else 0.5 if a == b else 0.0 for a in x for b in y]
+    assert mann_whitney(x, y).effect == pytest.approx(np.mean(pairs))
 
 
 def test_p_does_not_depend_on_which_sample_comes_first():
     x, y = [1.0, 4.0, 6.0], [2.0, 3.0, 9.0, 10.0]
-    assert mann_whitney(x, y) == mann_whitney(y, x)
+    assert mann_whitney(x, y).p == mann_whitney(y, x).p
 
 
 @pytest.mark.parametrize(("x", "y"), [([3.0], [4.0]), ([3.0], [3.0]), ([2.0] * 5, [2.0] * 5)])
 def test_p_is_one_where_nothing_can_be_told_apart(x, y):
-    assert mann_whitney(x, y) == 1.0
+    assert mann_whitney(x, y).p == 1.0
 
 
-def test_a_row_sums_up_the_best_scores_and_the_retests():
-    (row,) = compare({"nsr-es": [Outcome(8, 7), Outcome(2, 2.5), Outcome(5, 1)]}, goal=4.0)
-    assert (row.algorithm, row.runs) == ("nsr-es", 3)
-    assert (row.median, row.minimum, row.maximum, row.retest) == (5, 2, 8, 2.5)
-    assert row.reached == 2
+def test_holm_multiplies_the_smallest_most_and_keeps_the_order():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.9]) == [1.0, 1.0]
+    assert holm([]) == []
 
 
-def test_the_goal_must_be_exceeded_by_the_score_not_by_the_retest():
-    rows = compare({"es": [Outcome(5.0, 9.0)], "ns-es": [Outcome(5.1, 0.0)]}, goal=5.0)
-    assert [row.reached for row in rows] == [0, 1]
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=10))
+def test_holm_never_rejects_more_than_no_correction_nor_fewer_than_bonferroni(p):
+    corrected = np.array(holm(p))
+    assert (corrected >= p).all()
+    assert (corrected <= np.minimum(1, np.array(p) * len(p)) + 1e-15).all()
 
 
-def test_without_a_goal_none_is_reached_or_missed():
-    assert compare({"es": outcomes(1, 2)}, goal=None)[0].reached is None
+@given(st.lists(numbers, min_size=2, max_size=12))
+def test_the_interval_lies_within_the_runs_and_around_their_median(x):
+    low, high = median_interval(x, resamples=200)
+    assert min(x) <= low <= high <= max(x)
 
 
-def test_rows_keep_their_order_and_are_compared_with_es():
-    best = {"ns-es": (3.0, 9.0, 8.0), "es": (1.0, 2.0, 2.5), "nsra-es": (1.5, 2.2, 0.5)}
-    rows = compare({name: outcomes(*scores) for name, scores in best.items()}, goal=None)
-    assert [row.algorithm for row in rows] == ["ns-es", "es", "nsra-es"]
-    assert rows[0].p == mann_whitney(best["ns-es"], best["es"])
-    assert rows[1].p is None
-    assert rows[2].p == mann_whitney(best["nsra-es"], best["es"])
+def test_the_interval_is_that_of_scipy_and_the_same_every_time():
+    x = np.random.default_rng(5).normal(size=10)
+    expected = scipy.stats.bootstrap(
+        (x,), np.median, n_resamples=9999, method="percentile", rng=np.random.default_rng(0)
+    ).confidence_interval
+    assert median_interval(x).tolist() == list(expected)
+    assert (median_interval(x) == median_interval(x)).all()
 
 
-def test_without_es_there_is_no_p():
-    assert compare({"ns-es": outcomes(1), "nsr-es": outcomes(2)}, goal=None)[1].p is None
+def test_the_interval_of_a_sample_covers_the_true_median_nearly_always():
+    rng = np.random.default_rng(1)
+    low, high = median_interval(rng.normal(size=(300, 20)), resamples=400)
+    assert 0.88 < np.mean((low <= 0) & (high >= 0)) <= 1.0
 
 
-def test_a_run_that_never_had_a_finite_score_counts_as_the_lowest():
-    (row,) = compare({"es": outcomes(-math.inf, 1.0, 2.0)}, goal=0.0)
-    assert (row.minimum, row.median, row.reached) == (-math.inf, 1.0, 2)
+def test_one_run_has_no_interval():
+    assert np.isnan(median_interval([3.0])).all()
+    assert median_interval(np.zeros((7, 1))).shape == (2, 7)

@@ -16,7 +16,8 @@ nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
   nses train TASK          train; TASK is a name of 'nses tasks', a Gymnasium id or module:attribute
   nses resume RUN          continue a run, exactly
   nses evaluate RUN        fresh episodes of a trained policy
-  nses reproduce TASK      all four algorithms, several seeds: a table and a picture
+  nses compare RUN...      medians, intervals, tests, curves and one page of any runs
+  nses reproduce TASK      all four algorithms, several seeds, then such a comparison
   nses info RUN            what a run is and how far it got
   nses tasks               the tasks that come along
   nses estimate TASK       what a recipe will cost here, from a short measurement
@@ -32,6 +33,7 @@ COMMANDS = {
     "train": "training",
     "resume": "training",
     "evaluate": "looking",
+    "compare": "looking",
     "reproduce": "training",
     "info": "looking",
     "tasks": "looking",

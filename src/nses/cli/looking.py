@@ -1,4 +1,4 @@
-"""Commands that look at what there is: evaluate, info, tasks, doctor."""
+"""Commands that look at what there is: evaluate, compare, info, tasks, doctor."""
 
 from dataclasses import asdict, dataclass
 from typing import Annotated
@@ -37,6 +37,37 @@ def evaluate_command(argv: list[str]) -> int:
         console.print(
             f"{given.policy} policy of {given.run}: {tested}", highlight=False, soft_wrap=True
         )
+    return 0
+
+
+def compare_command(argv: list[str]) -> int:
+    import tyro
+
+    @dataclass(frozen=True)
+    class Arguments:
+        runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN...")]
+        """Run directories, or directories of such."""
+        output: str | None = None
+        """Where tables, pictures and the page go; the directory itself if only one is given, else
+        comparison."""
+        paper: bool = False
+        """Show the paper's own numbers beside, marked as quoted."""
+
+    import shlex
+    from pathlib import Path
+
+    from nses.experiment.comparison import compare
+    from nses.experiment.publish import publish
+    from nses.experiment.stories import find_runs
+
+    given = parse(Arguments, argv, "compare", "Medians, intervals, tests and curves of runs.")
+    if not given.runs:
+        raise ValueError("'nses compare' needs a directory with runs: nses compare runs.")
+    console = terminal()
+    output = given.output or (given.runs[0] if len(given.runs) == 1 else "comparison")
+    command = shlex.join(["nses", "compare", *argv])
+    contests = compare(find_runs(given.runs))
+    publish(contests, Path(output), console, command=command, paper=given.paper)
     return 0
 
 

@@ -14,9 +14,8 @@ def train_command(argv: list[str]) -> int:
 
 
 def _train(config: Any) -> int:
-    from nses.experiment.figures import curve
     from nses.experiment.progress import ProgressView, show_end
-    from nses.experiment.run import CURVE
+    from nses.experiment.publish import draw_run
     from nses.experiment.train import pursue
 
     console = terminal()
@@ -24,8 +23,8 @@ def _train(config: Any) -> int:
         run = pursue(config, listener=view)
     if view.began is None:
         console.print("nothing to train: all generations were done before")
-    else:
-        curve(run, run.path / CURVE)
+    elif config.pictures:
+        draw_run(run)
     show_end(run, console)
     return 0
 
@@ -68,8 +67,9 @@ def reproduce_command(argv: list[str]) -> int:
 
     @dataclass(frozen=True)
     class Arguments:
-        experiment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
-        """A task: all four algorithms are trained on it."""
+        experiment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="EXPERIMENT")]
+        """A task, on which all four algorithms are trained; atari, all twelve games of the paper;
+        or seaquest-weight, its study of how fast the weight adapts."""
         recipe: Literal["paper", "laptop", "smoke"] = "laptop"
         """The settings of every run."""
         runs: int = 5
@@ -79,7 +79,11 @@ def reproduce_command(argv: list[str]) -> int:
         workers: int | None = None
         """CPUs to use; all that this process may use if not given."""
         directory: str = "reproduced"
-        """Where runs, table and picture are kept."""
+        """Where runs, tables and pictures are kept."""
+        paper: bool = False
+        """Show the paper's own numbers beside, marked as quoted."""
+        settings: tuple[str, ...] = ()
+        """NAME=VALUE pairs that change the recipe for all runs, as in n=50 or behavior=final:x."""
 
     given = parse(
         Arguments,
@@ -89,7 +93,7 @@ def reproduce_command(argv: list[str]) -> int:
     )
     from pathlib import Path
 
-    from nses.experiment.reproduce import reproduce
+    from nses.experiment.reproduce import reproduce, settings_from
 
     reproduce(
         given.experiment,
@@ -98,6 +102,8 @@ def reproduce_command(argv: list[str]) -> int:
         workers=given.workers,
         directory=Path(given.directory),
         console=terminal(),
+        settings=settings_from(given.settings),
+        paper=given.paper,
     )
     return 0
 

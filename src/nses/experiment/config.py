@@ -99,6 +99,8 @@ class Config:
     """Keep the checkpoint of every so many generations; of the others, the last three."""
     tensorboard: bool = True
     """Write TensorBoard events."""
+    pictures: bool = True
+    """End with pictures of the run and a page that shows them."""
 
     @property
     def environment_arguments(self) -> dict[str, Any]:
@@ -126,6 +128,7 @@ CHANGEABLE = frozenset(
         "checkpoint_seconds",
         "keep_every",
         "tensorboard",
+        "pictures",
     ]
 )
 

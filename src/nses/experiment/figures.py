@@ -1,147 +1,27 @@
-"""Pictures of runs. Matplotlib is imported when one is drawn, and never opens a window."""
+"""Pictures of runs along time: returns, the weight, and how much of the behavior space was seen."""
 
-import io
-import math
-import textwrap
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nses.experiment.config import Config
-from nses.experiment.progress import short
-from nses.experiment.run import Run
-from nses.experiment.storage import write_atomically
-from nses.rollouts.native.point import RADIUS, walls_of
-from nses.rollouts.tasks.catalog import BODIES
-from nses.rollouts.tasks.point import HALF_WIDTH
-from nses.rollouts.tasks.register import ENVIRONMENTS
-from nses.rollouts.tasks.trap import trap_of
+from nses.experiment.comparison import Contest, Group
+from nses.experiment.drawing import ALGORITHM_HUES, HUES, INK, quiet, save
+from nses.experiment.stories import AXES, Story, coverage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
-Color = tuple[float, float, float]
-
-# One hue per member, told apart by colour-blind readers too; a sixth member begins again.
-HUES: tuple[Color, ...] = (
-    (0.00, 0.45, 0.70),  # blue
-    (0.90, 0.45, 0.00),  # orange
-    (0.00, 0.60, 0.42),  # green
-    (0.75, 0.28, 0.58),  # purple
-    (0.80, 0.68, 0.05),  # gold
-)
-WALL, INK, FAINT = "#3a3a42", "#222226", "#9a9aa2"
-WALL_HALF_THICKNESS = 0.1
-LABELS = ("final x", "final y")
-STAR: dict[str, Any] = {
-    "marker": "*", "markersize": 8, "color": "#ffd24a", "markeredgecolor": INK,
-    "markeredgewidth": 0.6,
-}  # fmt: skip
-CAPTION = (
-    "One diamond per generation at the behavior of the updated member, "
-    "darker = later; the number is the best return of the run."
-)
-DPI = 150
-PANEL = 1.85  # inches: the width of one, a line of text, a legend entry and a letter of 8 points
-LINE, ENTRY, LETTER = 0.18, 1.15, 0.065
-ENTRIES = 2 + len(HUES)  # of the longest legend: start, wall, members
+COLUMNS = 4  # of panels, at most
+LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)))  # groups of one algorithm
 
 
-@dataclass(frozen=True)
-class Scene:
-    """What there is to draw besides the runs: walls as x0, x1, y0, y1, and where episodes start."""
-
-    walls: tuple[tuple[float, float, float, float], ...] = ()
-    start: tuple[float, float] | None = None
-    labels: tuple[str, str] = ("behavior 0", "behavior 1")
-
-
-def scene_of(config: Config) -> Scene:
-    """The scene of a task seen from above; empty for a task that has none."""
-    return SCENES[config.task](config.environment_arguments) if config.task in SCENES else Scene()
-
-
-def _point_trap(arguments: dict[str, Any]) -> Scene:
-    reach = walls_of(arguments.get("half_width", HALF_WIDTH))
-    thin = (RADIUS - WALL_HALF_THICKNESS) * np.array([1.0, -1.0, 1.0, -1.0])
-    return Scene(tuple(tuple(wall) for wall in (reach + thin).tolist()), (0.0, 0.0), LABELS)
-
-
-def _body(identifier: str, arguments: dict[str, Any]) -> Scene:
-    trap = trap_of({**ENVIRONMENTS[identifier][2], **arguments}.get("trap"))
-    boxes = trap.walls.values() if trap else ()
-    walls = tuple((x - a, x + a, y - b, y + b) for (x, y), (a, b) in boxes)
-    return Scene(walls, (0.0, 0.0), LABELS)
-
-
-SCENES: dict[str, Callable[[dict[str, Any]], Scene]] = {
-    "point-trap": _point_trap,
-    **{name: partial(_body, identifier) for name, identifier in BODIES.items()},
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Trace:
-    """A run from above: where its updated member ended, generation by generation."""
-
-    b: NDArray[np.float64]  # (T, 2)
-    member: NDArray[np.int64]  # (T,)
-    age: NDArray[np.float64]  # (T,) 0 for the first generation, 1 for the last of the settings
-    best: float | None
-
-
-def trace_of(run: Run) -> Trace:
-    records = [r for r in run.metrics if len(r.get("behavior") or ()) == 2]
-    generation = np.array([r["generation"] for r in records], np.float64)
-    return Trace(
-        b=np.array([r["behavior"] for r in records], np.float64).reshape(-1, 2),
-        member=np.array([r["member"] for r in records], np.int64),
-        age=(generation - 1) / max(run.config.generations - 1, 1),
-        best=records[-1]["best"] if records else None,
-    )
-
-
-def overhead(runs: Mapping[str, Sequence[Run]], scene: Scene, path: Path) -> None:
-    """The paper's Fig. 2, to `path` (PNG) and beside it as PDF.
-
-    A row per algorithm, a column per seed: one diamond per generation at the final (x, y) of the
-    updated member, one colour per member, darker for later ones. Behaviors have two dimensions.
-    """
-    traces = {algorithm: [trace_of(run) for run in row] for algorithm, row in runs.items()}
-    every = [trace for row in traces.values() for trace in row]
-    low, high = _limits(every, scene)
-    ratio = float(np.clip((high[1] - low[1]) / (high[0] - low[0]), 0.5, 1.6))
-    figure, grid = _grid(len(traces), max(len(row) for row in traces.values()), ratio)
-    for row, (algorithm, shown) in zip(grid, traces.items(), strict=True):
-        for axes, trace in zip(row, shown, strict=False):
-            _panel(axes, trace, scene)
-        for axes in row[len(shown) :]:
-            axes.set_axis_off()
-        row[0].set_ylabel(scene.labels[1], fontsize=8, color=INK, labelpad=1)
-        row[0].annotate(
-            algorithm.upper(), (0, 0.5), (-0.62 * 72, 0), "axes fraction", "offset points",
-            rotation=90, ha="center", va="center", fontsize=11, fontweight="bold", color=INK,
-        )  # fmt: skip
-    for axes, run in zip(grid[0], next(iter(runs.values())), strict=False):
-        axes.set_title(f"seed {run.config.seed}", fontsize=9, color=INK, pad=4)
-    for axes in grid[-1]:
-        axes.set_xlabel(scene.labels[0], fontsize=8, color=INK, labelpad=1)
-    grid[0, 0].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    _legend(figure, max((int(m) + 1 for trace in every for m in trace.member), default=0), scene)
-    _save(figure, path)
-
-
-def curve(run: Run, path: Path) -> None:
+def curve(story: Story, path: Path) -> None:
     """How the returns of one run grew, to `path` (PNG) and beside it as PDF."""
     from matplotlib.figure import Figure
 
-    records = run.metrics
+    records = story.records
     t = [record["generation"] for record in records]
     figure = Figure((5.2, 3.2), facecolor="white", layout="constrained")
     axes = figure.subplots()
@@ -153,135 +33,123 @@ def curve(run: Run, path: Path) -> None:
     for name, (label, style) in lines.items():
         y = np.array([record[name] for record in records], np.float64)  # None: not finite
         axes.plot(t, y, label=label, marker="o" if len(t) == 1 else "", markersize=3, **style)
-    c = run.config
+    c = story.run.config
     axes.set_title(f"{c.task}, {c.algorithm.upper()}, seed {c.seed}", fontsize=9, color=INK)
     axes.set_xlabel("generation", fontsize=8, color=INK)
     axes.set_ylabel("return", fontsize=8, color=INK)
     axes.legend(fontsize=7, frameon=False)
     axes.locator_params(axis="x", integer=True)
-    _quiet(axes)
-    _save(figure, path)
+    quiet(axes)
+    save(figure, path)
 
 
-def shades(member: NDArray[np.int64], age: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A colour for each point, (T, 3): a light tint of the member's hue at age 0, dark at age 1."""
-    hue = np.array(HUES)[member % len(HUES)]
-    age = age[:, None]
-    light, dark = 1 - 0.40 * (1 - hue), 0.45 * hue
-    early, late = 2 * np.minimum(age, 0.5), 2 * np.maximum(age - 0.5, 0.0)
-    return light + early * (hue - light) + late * (dark - hue)
+def curves(contests: Sequence[Contest], axis: str, path: Path) -> None:
+    """The best score so far, a panel per task: the median over runs and its 95 % interval.
+
+    Dotted where some runs of a group have not got that far.
+    """
+
+    def draw(axes: "Axes", contest: Contest) -> None:
+        for group, style in _styled(contest.groups):
+            if axis not in group.curves:
+                continue
+            curve = group.curves[axis]
+            whole = curve.runs == len(group.stories)
+            label = f"{group.label} ({_runs(len(group.stories))})"
+            for there, line in ((whole, style), (~whole, {**style, "linestyle": ":"})):
+                y = np.where(there | _next_to(there), curve.median, np.nan)
+                marker = "o" if len(curve.x) == 1 else ""
+                axes.plot(curve.x, y, **line, label=label, marker=marker, markersize=3)
+                label = "_"  # once in the legend
+            axes.fill_between(
+                curve.x, curve.low, curve.high, color=style["color"], alpha=0.18, linewidth=0
+            )
+        axes.set_xlabel(AXES[axis], fontsize=8, color=INK)
+        axes.set_ylabel("best return so far", fontsize=8, color=INK)
+
+    _panels(contests, draw, path)
 
 
-def _limits(
-    traces: Sequence[Trace], scene: Scene
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lowest and highest (x, y) of all there is to see, and a margin."""
-    corners = [[(x0, y0), (x1, y1)] for x0, x1, y0, y1 in scene.walls]
-    points = [*corners, *(trace.b for trace in traces), *([[scene.start]] if scene.start else [])]
-    seen = np.concatenate([np.empty((0, 2)), *(np.reshape(p, (-1, 2)) for p in points)])
-    seen = seen[np.isfinite(seen).all(axis=1)]
-    if not len(seen):
-        return np.array([-1.0, -1.0]), np.array([1.0, 1.0])
-    low, high = seen.min(axis=0), seen.max(axis=0)
-    margin = max(0.05 * float((high - low).max()), 1e-6)
-    return low - margin, high + np.array([margin, 2.5 * margin])  # room for the number on top
+def weights(contests: Sequence[Contest], path: Path) -> bool:
+    """The weight w of reward where it adapts: a line per run. False where it does in none."""
+    moving = [c for c in contests if any(g.algorithm == "nsra-es" for g in c.groups)]
+
+    def draw(axes: "Axes", contest: Contest) -> None:
+        adapting = [g for g in contest.groups if g.algorithm == "nsra-es"]
+        for (group, _), hue in zip(_styled(adapting), HUES * len(adapting), strict=False):
+            for i, story in enumerate(group.stories):
+                axes.plot(
+                    story.column("generation"), story.column("weight"), color=hue, linewidth=0.8,
+                    alpha=0.8, label="_" if i else f"{group.label} ({_runs(len(group.stories))})",
+                )  # fmt: skip
+        axes.set_ylim(-0.03, 1.03)
+        axes.set_xlabel("generation", fontsize=8, color=INK)
+        axes.set_ylabel("w: novelty 0, reward 1", fontsize=8, color=INK)
+
+    if moving:
+        _panels(moving, draw, path)
+    return bool(moving)
 
 
-def _grid(rows: int, columns: int, ratio: float) -> "tuple[Figure, NDArray[Any]]":
-    """An empty figure with its panels, (rows, columns), as wide as PANEL and `ratio` as high."""
+def archives(contests: Sequence[Contest], path: Path) -> None:
+    """How much the archives cover: of a behavior space in two dimensions, else mean novelty."""
+
+    def draw(axes: "Axes", contest: Contest) -> None:
+        shares = coverage(contest.stories)
+        rest = iter(shares or ())
+        for group, style in _styled(contest.groups):
+            for i, story in enumerate(group.stories):
+                y = next(rest) if shares else story.column("novelty_mean")
+                label = "_" if i else f"{group.label} ({_runs(len(group.stories))})"
+                thin = {**style, "linewidth": 0.8, "alpha": 0.8}
+                axes.plot(story.column("generation"), y, **thin, label=label)
+        what = "share of the cells that were seen" if shares else "mean novelty of the candidates"
+        axes.set_xlabel("generation (one behavior each)", fontsize=8, color=INK)
+        axes.set_ylabel(what, fontsize=8, color=INK)
+
+    _panels(contests, draw, path)
+
+
+def _panels(
+    contests: Sequence[Contest], draw: Callable[["Axes", Contest], None], path: Path
+) -> None:
+    """A figure with a panel per task, to `path` (PNG) and beside it as PDF."""
     from matplotlib.figure import Figure
 
-    left, right, top, bottom, gap = 0.75, 0.12, 0.35, 0.5, 0.09  # inches
-    width = left + columns * PANEL + (columns - 1) * gap + right
-    bottom += LINE * (_legend_rows(width) + len(_caption(width)))
-    height = top + rows * ratio * PANEL + (rows - 1) * gap + bottom
-    figure = Figure((width, height), facecolor="white")
-    spacing = {
-        "left": left / width,
-        "right": 1 - right / width,
-        "top": 1 - top / height,
-        "bottom": bottom / height,
-        "wspace": gap / PANEL,
-        "hspace": gap / (ratio * PANEL),
-    }
-    grid = figure.subplots(
-        rows, columns, squeeze=False, sharex=True, sharey=True, gridspec_kw=spacing
-    )
-    return figure, grid
+    columns = min(len(contests), COLUMNS)
+    rows = -(-len(contests) // columns)
+    size = (5.2, 3.4) if len(contests) == 1 else (3.2 * columns, 2.7 * rows)
+    figure = Figure(size, facecolor="white", layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes, contest in zip(grid, contests, strict=False):
+        draw(axes, contest)
+        axes.set_title(contest.task, fontsize=9, color=INK)
+        if axes.get_legend_handles_labels()[1]:
+            axes.legend(fontsize=7, frameon=False)
+        axes.ticklabel_format(axis="x", style="sci", scilimits=(-2, 5))
+        axes.xaxis.get_offset_text().set_fontsize(7)
+        quiet(axes)
+    for axes in grid[len(contests) :]:
+        axes.set_axis_off()
+    save(figure, path)
 
 
-def _panel(axes: "Axes", trace: Trace, scene: Scene) -> None:
-    from matplotlib.patches import Rectangle
-
-    axes.scatter(
-        *trace.b.T, s=6, marker="D", c=shades(trace.member, trace.age), linewidths=0, zorder=3
-    )
-    for x0, x1, y0, y1 in scene.walls:  # above the diamonds, which are larger than the robot
-        wall = Rectangle((x0, y0), x1 - x0, y1 - y0, color=WALL, linewidth=0.6, zorder=4)
-        axes.add_patch(wall)
-    if scene.start:
-        axes.plot(*scene.start, zorder=5, **STAR)
-    axes.text(
-        0.04, 0.955, short(trace.best), transform=axes.transAxes, ha="left", va="top", fontsize=9,
-        fontweight="bold", color=INK,
-    )  # fmt: skip
-    axes.set_aspect("equal", adjustable="box")
-    axes.locator_params(nbins=4)
-    _quiet(axes)
+def _styled(groups: Sequence[Group]) -> list[tuple[Group, dict[str, Any]]]:
+    """A colour per algorithm; where one has several groups, a line style each."""
+    before: dict[str, int] = {}
+    styled = []
+    for group in groups:
+        i = before.get(group.algorithm, 0)
+        before[group.algorithm] = i + 1
+        color, line = ALGORITHM_HUES[group.algorithm], LINES[i % len(LINES)]
+        styled.append((group, {"color": color, "linewidth": 1.5, "linestyle": line}))
+    return styled
 
 
-def _quiet(axes: "Axes") -> None:
-    """Frame and ticks that leave the eye to the data."""
-    axes.tick_params(labelsize=7, length=2, width=0.6, color=FAINT, labelcolor=INK, pad=2)
-    for spine in axes.spines.values():
-        spine.set(color=FAINT, linewidth=0.6)
+def _next_to(there: Any) -> Any:
+    """One point more on the left, so that the parts of a line meet."""
+    return np.append(there[1:], False)
 
 
-def _legend(figure: "Figure", members: int, scene: Scene) -> None:
-    from matplotlib.legend_handler import HandlerTuple
-    from matplotlib.lines import Line2D
-
-    entries: dict[str, Any] = {}
-    if scene.start:
-        entries["start"] = Line2D([], [], linestyle="none", **STAR)
-    if scene.walls:
-        entries["wall"] = Line2D([], [], color=WALL, linewidth=2)
-    for member in range(min(members, len(HUES))):
-        label = f"member {member}" + (", …" if member + len(HUES) < members else "")
-        entries[label] = tuple(
-            Line2D([], [], marker="D", markersize=4.5, color=tuple(color), linestyle="none")
-            for color in shades(np.full(5, member), np.linspace(0.0, 1.0, 5))
-        )
-    width, height = figure.get_size_inches()
-    lines = _caption(width)
-    figure.text(
-        0.5, 0.08 / height, "\n".join(lines), ha="center", va="bottom", fontsize=8, color=INK,
-        linespacing=LINE * 72 / 8 / 1.2,
-    )  # fmt: skip
-    figure.legend(
-        list(entries.values()),
-        list(entries),
-        loc="lower center",
-        bbox_to_anchor=(0.5, (0.02 + LINE * len(lines)) / height),
-        ncols=math.ceil(ENTRIES / _legend_rows(width)),
-        fontsize=8,
-        frameon=False,
-        handler_map={tuple: HandlerTuple(ndivide=None, pad=0.0)},
-    )
-
-
-def _legend_rows(width: float) -> int:
-    """How many an inch-wide figure needs for its longest legend."""
-    return math.ceil(ENTRIES / max(1.0, width // ENTRY))
-
-
-def _caption(width: float) -> list[str]:
-    return textwrap.wrap(CAPTION, int(width / LETTER))
-
-
-def _save(figure: "Figure", path: Path) -> None:
-    """PNG and PDF, the same bytes for the same runs."""
-    for suffix, metadata in ((".png", None), (".pdf", {"CreationDate": None})):
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=suffix[1:], dpi=DPI, metadata=metadata)
-        write_atomically(path.with_suffix(suffix), buffer.getvalue())
+def _runs(count: int) -> str:
+    return f"{count} run" + ("s" if count > 1 else "")

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from rich.console import Console
@@ -20,6 +20,7 @@ from nses.execution.cpus import ONE_THREAD
 from nses.experiment.config import Config
 from nses.experiment.interruption import Interruption, Stopped
 from nses.experiment.loggers import METRICS
+from nses.experiment.recipes import recipe as recipe_of
 
 POLL_SECONDS = 0.2
 PATIENCE = 8.0  # seconds for all runs that are asked to stop to write their checkpoints
@@ -49,17 +50,33 @@ class Job:
 
     @property
     def name(self) -> str:
-        return f"{self.config.algorithm}/seed-{self.config.seed}"
+        return f"{self.directory.parent.name}/{self.directory.name}"
 
-    @property
-    def arguments(self) -> list[str]:
+    def arguments(self, workers: int) -> list[str]:
         """Of `nses`; what they do not say is as in the recipe."""
         c = self.config
-        backend = ["--backend", "serial"] if self.native else ["--workers", "1"]
+        alone = workers == 1 and self.native
+        backend = ["--backend", "serial"] if alone else ["--workers", str(workers)]
         return [
             "train", c.task, "--algorithm", c.algorithm, "--recipe", c.recipe,
-            "--seed", str(c.seed), "--run-dir", str(self.directory), *backend,
+            "--run-dir", str(self.directory), *flags_of(c), *backend,
         ]  # fmt: skip
+
+
+def flags_of(config: Config) -> list[str]:
+    """The settings in which a configuration differs from its recipe."""
+    base = recipe_of(config.task, config.recipe, config.algorithm)
+    words = []
+    for field in fields(Config):
+        value, flag = getattr(config, field.name), field.name.replace("_", "-")
+        if value == getattr(base, field.name):
+            continue
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            values = value if isinstance(value, tuple) else (value,)
+            words += [f"--{flag}", *map(str, values)]
+    return words
 
 
 @dataclass(frozen=True)
@@ -94,11 +111,11 @@ def reached(directory: Path, done: bool = False) -> Reached:
 class Child:
     """A run in a process of its own, in our process group; what it says is kept in a file."""
 
-    def __init__(self, job: Job):
-        self.job = job
+    def __init__(self, job: Job, workers: int):
+        self.job, self.workers = job, workers
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  (until `close`)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", CHILD.format(parent=os.getpid()), *job.arguments],
+            [sys.executable, "-c", CHILD.format(parent=os.getpid()), *job.arguments(workers)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self.errors,
@@ -131,11 +148,13 @@ class Child:
 def train_all(
     jobs: Sequence[Job],
     progress: Progress,
-    side_by_side: int,
+    cpus: int,
     update: Callable[[Progress], None],
     console: Console,
 ) -> None:
     """Bring all jobs to their end, in order; RunsFailed names those that failed, when all ended.
+
+    As many side by side as there are CPUs, with one worker each; fewer jobs have more workers.
 
     `progress` follows them, and `update` sees it several times a second. Ctrl-C and SIGTERM stop
     every run at a checkpoint, then raise KeyboardInterrupt or Stopped.
@@ -144,8 +163,8 @@ def train_all(
     failed: dict[str, tuple[str, int]] = {}  # by name: how it ended, and its exit code
     with Interruption() as stop, _children() as children:
         while waiting or children:
-            while waiting and len(children) < side_by_side:
-                children.append(Child(waiting.popleft()))
+            while waiting and (free := cpus - sum(child.workers for child in children)) > 0:
+                children.append(Child(waiting.popleft(), max(1, free // (len(waiting) + 1))))
             time.sleep(POLL_SECONDS)
             if stop():
                 break

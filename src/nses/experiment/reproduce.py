@@ -1,18 +1,14 @@
-"""An experiment of the paper: all algorithms, several seeds, then one table and one picture."""
+"""An experiment of the paper: all algorithms, several seeds, then one comparison of them."""
 
-import csv
-import io
 import json
-import math
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
@@ -20,19 +16,40 @@ from rich.table import Table
 
 from nses.core.algorithms import ALGORITHMS
 from nses.execution.cpus import usable_cpus
-from nses.experiment import figures
+from nses.experiment.comparison import compare
 from nses.experiment.config import changed, differences
 from nses.experiment.fleet import Job, Progress, Reached, RunsFailed, reached, train_all
 from nses.experiment.interruption import Stopped
 from nses.experiment.progress import PLAIN_SECONDS, duration, say, short
+from nses.experiment.publish import publish, table_with
 from nses.experiment.recipes import recipe as recipe_of
-from nses.experiment.run import CONFIG, Run, load
-from nses.experiment.statistics import BASELINE, Outcome, Row, compare, outcome_of
-from nses.experiment.storage import CheckpointRefused, slug, storing, write_atomically
-from nses.rollouts.tasks.catalog import make_task
-from nses.rollouts.tasks.task import Task
+from nses.experiment.run import CONFIG, load
+from nses.experiment.storage import CheckpointRefused, slug, storing
+from nses.rollouts.tasks.catalog import ATARI, PAPER_GAMES, make_task
 
-Runs = Mapping[str, Sequence[Run]]  # of each algorithm, in the order of the seeds
+
+@dataclass(frozen=True)
+class Arm:
+    """One of the things that an experiment compares: an algorithm on a task, over all seeds."""
+
+    task: str
+    algorithm: str
+    settings: Mapping[str, Any] = field(default_factory=dict)  # by which it differs from another
+
+    @property
+    def directory(self) -> str:
+        words = [self.algorithm, *(f"{k}-{v}" for k, v in self.settings.items())]
+        return f"{slug(self.task)}/{slug('-'.join(words))}"
+
+
+def arms_of(experiment: str) -> list[Arm]:
+    """All four algorithms on a task, on all games of the paper, or its study of the weight."""
+    if experiment == "seaquest-weight":
+        patience = [{"weight_patience": t_w} for t_w in (50, 10)]
+        return [Arm("atari:seaquest", "nsra-es", settings) for settings in patience]
+    games = [ATARI + game for game in PAPER_GAMES]
+    tasks = games if experiment == "atari" else [experiment]
+    return [Arm(task, algorithm) for task in tasks for algorithm in ALGORITHMS]
 
 
 def reproduce(
@@ -43,38 +60,56 @@ def reproduce(
     workers: int | None,
     directory: Path,
     console: Console,
+    settings: Mapping[str, Any] | None = None,
+    paper: bool = False,
 ) -> None:
     """Train every algorithm with every seed, where that is not done yet, and compare them.
 
-    RunsFailed names the runs that failed, after all the others have ended.
+    `settings` change those of the recipe, for all runs. RunsFailed names the runs that failed,
+    after all the others have ended.
     """
     if not seeds:
         raise ValueError(f"runs must be at least 1, got {len(seeds)}.")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}.")
-    task = make_task(experiment)
-    home = directory / slug(experiment)
-    jobs = [
-        Job(
-            changed(recipe_of(experiment, recipe, algorithm), {"seed": seed}),
-            home / algorithm / f"seed-{seed}",
-            native=task.native is not None,
-        )
-        for seed in seeds  # the outer loop, so that the algorithms advance together
-        for algorithm in ALGORITHMS
-    ]
+    jobs = _jobs(experiment, recipe, seeds, directory, settings or {})
     progress = {job: reached(job.directory, done=finished(job)) for job in jobs}
+    home = directory / slug(experiment)
     with storing(home):
         home.mkdir(parents=True, exist_ok=True)
-    again = command(experiment, recipe, seeds, directory)
-    _train(jobs, progress, workers or usable_cpus(), again, console)
-    runs = {
-        algorithm: [load(job.directory) for job in jobs if job.config.algorithm == algorithm]
-        for algorithm in ALGORITHMS
-    }
-    _conclude(task, runs, home, console)
-    more = command(experiment, recipe, range(seeds.start, seeds.start + 2 * len(seeds)), directory)
+    again = command(experiment, recipe, seeds, directory, settings or {}, paper)
+    _train(experiment, progress, workers or usable_cpus(), again, console)
+    contests = compare(load(job.directory) for job in jobs)
+    publish(contests, home, console, command=again, paper=paper)
+    best = max((s for c in contests for s in c.stories), key=lambda story: story.best)
+    say(console, "test the best", f"nses evaluate {shlex.quote(str(best.run.path))}")
+    twice = range(seeds.start, seeds.start + 2 * len(seeds))
+    more = command(experiment, recipe, twice, directory, settings or {}, paper)
     say(console, "more seeds", more)
+
+
+def _jobs(
+    experiment: str, recipe: str, seeds: range, directory: Path, settings: Mapping[str, Any]
+) -> list[Job]:
+    arms = arms_of(experiment)
+    natives: dict[str, bool] = {}
+    for task in dict.fromkeys(arm.task for arm in arms):
+        example = changed(recipe_of(task, recipe, "es"), settings)
+        behavior, arguments = example.behavior, example.environment_arguments
+        made = make_task(task, behavior, max_steps=example.max_steps, **arguments)
+        natives[task] = made.native is not None
+    return [
+        Job(
+            changed(
+                recipe_of(arm.task, recipe, arm.algorithm),
+                {"seed": seed, "pictures": False, **settings, **arm.settings},
+            ),
+            directory / arm.directory / f"seed-{seed}",
+            native=natives[arm.task],
+        )
+        for seed in seeds  # the outer loop, so that all advance together
+        for arm in arms
+    ]
 
 
 def finished(job: Job) -> bool:
@@ -100,20 +135,49 @@ def finished(job: Job) -> bool:
         return False
 
 
-def command(experiment: str, recipe: str, seeds: range, directory: Path) -> str:
+def command(
+    experiment: str,
+    recipe: str,
+    seeds: range,
+    directory: Path,
+    settings: Mapping[str, Any],
+    paper: bool = False,
+) -> str:
     """What a user types for this experiment."""
     words = ["nses", "reproduce", experiment, "--recipe", recipe, "--runs", str(len(seeds))]
-    first = ["--seed", str(seeds.start)] if seeds.start else []
-    return shlex.join([*words, *first, "--directory", str(directory)])
+    words += ["--seed", str(seeds.start)] if seeds.start else []
+    words += ["--directory", str(directory)]
+    words += ["--paper"] if paper else []
+    words += ["--settings", *(f"{name}={text_of(v)}" for name, v in settings.items())] * bool(
+        settings
+    )
+    return shlex.join(words)
 
 
-def _train(
-    jobs: Sequence[Job], progress: Progress, cpus: int, again: str, console: Console
-) -> None:
+def text_of(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def settings_from(pairs: Iterable[str]) -> dict[str, Any]:
+    """NAME=VALUE pairs, values as JSON where they are; ValueError names one that is none."""
+    settings = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise ValueError(f"settings are NAME=VALUE, as in n=50, got {pair!r}.")
+        try:
+            settings[name.replace("-", "_")] = json.loads(text)
+        except json.JSONDecodeError:
+            settings[name.replace("-", "_")] = text
+    return settings
+
+
+def _train(experiment: str, progress: Progress, cpus: int, again: str, console: Console) -> None:
     """`train_all`, with everything around it that a person sees."""
+    jobs = list(progress)
     todo = sum(not r.done for r in progress.values())
-    config, before = jobs[0].config, len(jobs) - todo
-    title = f"{config.task}, {config.recipe} recipe: {len(jobs)} runs"
+    before = len(jobs) - todo
+    title = f"{experiment}, {jobs[0].config.recipe} recipe: {len(jobs)} runs"
     title += f", {before} of them done before" if before else ""
     title += f", {min(cpus, todo)} at a time" if todo else ""
     console.print(title, highlight=False, soft_wrap=True)
@@ -156,14 +220,15 @@ class View:
 
     def _line(self, progress: Progress) -> str:
         done = sum(r.done for r in progress.values())
-        best = ", ".join(f"{name} {short(_best(group))}" for name, group in _grouped(progress))
+        groups = _grouped(progress).items()
+        best = ", ".join(f"{name} {short(_best(group.values()))}" for name, group in groups)
         return (
             f"{done}/{len(progress)} runs, {_generations(progress.values()):,}/{self.total:,} "
             f"generations, {self._left(progress)}; best {best}"
         )
 
     def _table(self, progress: Progress) -> Table:
-        table = _table("algorithm", "runs", "generations", "", "best so far")
+        table = table_with("algorithm", "runs", "generations", "", "best so far")
         table.columns[2].justify = "left"
 
         def add(name: str, group: Sequence[Reached], total: int, last: str) -> None:
@@ -172,17 +237,23 @@ class View:
             table.add_row(name, runs, ProgressBar(total, now, 30), f"{now:,}/{total:,}", last)
 
         groups = _grouped(progress)
-        for name, group in groups:
-            add(name, group, self.total // len(groups), short(_best(group)))
+        for name, group in groups.items():
+            total = sum(job.config.generations for job in group)
+            add(name, list(group.values()), total, short(_best(group.values())))
         table.add_section()
         add("all", list(progress.values()), self.total, self._left(progress))
         return table
 
 
-def _grouped(progress: Progress) -> list[tuple[str, list[Reached]]]:
-    """By algorithm."""
-    names = dict.fromkeys(job.config.algorithm for job in progress)
-    return [(n, [r for job, r in progress.items() if job.config.algorithm == n]) for n in names]
+def _grouped(progress: Progress) -> dict[str, Progress]:
+    """By arm."""
+    groups: dict[str, Progress] = {}
+    several = len({job.config.task for job in progress}) > 1
+    for job, reached_there in progress.items():
+        arm = job.directory.parent
+        name = f"{job.config.task} {arm.name}" if several else arm.name
+        groups.setdefault(name, {})[job] = reached_there
+    return groups
 
 
 def _generations(group: Iterable[Reached]) -> int:
@@ -191,92 +262,3 @@ def _generations(group: Iterable[Reached]) -> int:
 
 def _best(group: Iterable[Reached]) -> float | None:
     return max((r.best for r in group if r.best is not None), default=None)
-
-
-def _conclude(task: Task, runs: Runs, home: Path, console: Console) -> None:
-    """The table, on the screen and as files, the picture, and where they are."""
-    outcomes = {algorithm: [outcome_of(run) for run in row] for algorithm, row in runs.items()}
-    rows = compare(outcomes, task.goal)
-    every = [run for row in runs.values() for run in row]
-    config = every[0].config
-    write_atomically(home / "table.json", _json(task, runs, outcomes, rows))
-    write_atomically(home / "table.csv", _csv(rows))
-    console.print(table_of(rows, task))
-    console.print(
-        "median, min, max: the best return of each run, when it won\n"
-        f"re-test: median of the best policies' means in {config.retest_episodes} fresh episodes\n"
-        "p: two-sided Mann-Whitney U test of the best returns\n",
-        style="dim",
-        highlight=False,
-        soft_wrap=True,
-    )
-    if all(run.facts.behavior_size == 2 for run in every):
-        figures.overhead(runs, figures.scene_of(config), home / "overhead.png")
-        say(console, "picture", f"{_quoted(home / 'overhead.png')} (and .pdf)")
-    say(console, "table", f"{_quoted(home / 'table.csv')} (and .json)")
-    say(console, "runs", f"{_quoted(home)}/ALGORITHM/seed-SEED")
-    best = max(every, key=lambda run: run.best.score)
-    say(console, "test the best", f"nses evaluate {_quoted(best.path)}")
-
-
-def table_of(rows: Sequence[Row], task: Task) -> Table:
-    """The comparison, for a terminal."""
-    goal = "out of the trap" if task.name.endswith("-trap") else "solved"
-    headers = ["algorithm", "runs", "median", "min", "max", "re-test"]
-    headers += [] if task.goal is None else [goal]
-    table = _table(*headers, f"p vs {BASELINE}")
-    for row in rows:
-        numbers = [short(x) for x in (row.median, row.minimum, row.maximum, row.retest)]
-        reached = [] if row.reached is None else [f"{row.reached}/{row.runs}"]
-        table.add_row(row.algorithm, str(row.runs), *numbers, *reached, _p(row.p))
-    return table
-
-
-def _table(*headers: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(headers[0], style="bold", no_wrap=True)
-    for header in headers[1:]:
-        table.add_column(header, justify="right")
-    return table
-
-
-def _p(p: float | None) -> str:
-    if p is None:
-        return ""
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def _json(
-    task: Task, runs: Runs, outcomes: Mapping[str, Sequence[Outcome]], rows: Sequence[Row]
-) -> bytes:
-    def numbers(value: Row | Outcome) -> dict[str, Any]:
-        """JSON has no NaN and no infinity."""
-        return {
-            name: None if isinstance(x, float) and not math.isfinite(x) else x
-            for name, x in asdict(value).items()
-        }
-
-    document = {
-        "task": task.name,
-        "recipe": runs[BASELINE][0].config.recipe,
-        "goal": task.goal,
-        "rows": [numbers(row) for row in rows],
-        "runs": [
-            {"algorithm": algorithm, "seed": run.config.seed, **numbers(outcome)}
-            for algorithm in runs
-            for run, outcome in zip(runs[algorithm], outcomes[algorithm], strict=True)
-        ],
-    }
-    return (json.dumps(document, indent=1) + "\n").encode()
-
-
-def _csv(rows: Sequence[Row]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, [field.name for field in fields(Row)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in rows)
-    return text.getvalue().encode()
-
-
-def _quoted(path: Path) -> str:
-    return shlex.quote(str(path))

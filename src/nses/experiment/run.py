@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core.archive import Archive, archive_of
-from nses.core.moments import Moments
+from nses.core.moments import Moments, initial
 from nses.core.values import Best, State
 from nses.experiment import checkpoint
 from nses.experiment.build import policy_of, task_of
@@ -103,13 +103,19 @@ class Run:
     @property
     def retest(self) -> list[float]:
         """Returns of the best policy in fresh episodes; empty until the run has ended."""
-        if not (self.path / BEST).exists():
-            return []
-        tested, extra = checkpoint.load_best(self.path / BEST)
-        best = self.best
-        if (tested.generation, tested.member) != (best.generation, best.member):
+        tested, returns = self.tested
+        best = self.best if returns else None
+        if best is None or (tested.generation, tested.member) != (best.generation, best.member):
             return []  # the run went on, and found a better one
-        return json.loads(extra.get("retest", "[]"))
+        return returns
+
+    @property
+    def tested(self) -> tuple[Best, list[float]]:
+        """The best policy when the run ended last, and its returns in fresh episodes, or none."""
+        if not (self.path / BEST).exists():
+            return Best(np.empty(0, np.float32), initial(0), np.empty(0)), []
+        best, extra = checkpoint.load_best(self.path / BEST)
+        return best, json.loads(extra.get("retest", "[]"))
 
     def task(self, own: Task | None = None) -> Task:
         """The task of this run; a Task of one's own has to be brought along."""

@@ -1,0 +1,58 @@
+"""What all pictures share: colours, quiet axes, and files. Matplotlib never opens a window."""
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.experiment.storage import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Color = tuple[float, float, float]
+
+# One hue per member, told apart by colour-blind readers too; a sixth member begins again.
+HUES: tuple[Color, ...] = (
+    (0.00, 0.45, 0.70),  # blue
+    (0.90, 0.45, 0.00),  # orange
+    (0.00, 0.60, 0.42),  # green
+    (0.75, 0.28, 0.58),  # purple
+    (0.80, 0.68, 0.05),  # gold
+)
+WALL, INK, FAINT = "#3a3a42", "#222226", "#9a9aa2"
+
+# One hue per algorithm, the same in every picture.
+ALGORITHM_HUES: dict[str, Color] = {
+    "es": (0.45, 0.45, 0.49),
+    "ns-es": HUES[1],
+    "nsr-es": HUES[2],
+    "nsra-es": HUES[0],
+}
+
+
+def shades(member: NDArray[np.int64], age: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A colour for each point, (T, 3): a light tint of the member's hue at age 0, dark at age 1."""
+    hue = np.array(HUES)[member % len(HUES)]
+    age = age[:, None]
+    light, dark = 1 - 0.40 * (1 - hue), 0.45 * hue
+    early, late = 2 * np.minimum(age, 0.5), 2 * np.maximum(age - 0.5, 0.0)
+    return light + early * (hue - light) + late * (dark - hue)
+
+
+def quiet(axes: "Axes") -> None:
+    """Frame and ticks that leave the eye to the data."""
+    axes.tick_params(labelsize=7, length=2, width=0.6, color=FAINT, labelcolor=INK, pad=2)
+    for spine in axes.spines.values():
+        spine.set(color=FAINT, linewidth=0.6)
+
+
+def save(figure: "Figure", path: Path) -> None:
+    """PNG and PDF, the same bytes for the same runs."""
+    for suffix, dpi, metadata in ((".png", 150, None), (".pdf", 300, {"CreationDate": None})):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=metadata)
+        write_atomically(path.with_suffix(suffix), buffer.getvalue())

@@ -1,0 +1,232 @@
+"""A comparison as people take it: tables in the terminal and as files, pictures, and one page."""
+
+import csv
+import io
+import json
+import math
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from nses.experiment import figures
+from nses.experiment.comparison import Contest, Pair, Row
+from nses.experiment.overhead import overhead
+from nses.experiment.progress import say, short
+from nses.experiment.run import CURVE, Run
+from nses.experiment.scenes import scene_of
+from nses.experiment.statistics import CONFIDENCE
+from nses.experiment.storage import slug, storing, write_atomically
+from nses.experiment.stories import AXES, Story, story_of
+
+EXPLANATION = (
+    f"median: of the runs' best scores, when they won [{CONFIDENCE:.0%} bootstrapped interval]; "
+    "IQM: mean of the middle half\n"
+    "re-test: the same for the best policies' means in fresh episodes, which luck does not favour\n"
+    "wins: how often a run of the first beats one of the second; p: two-sided Mann-Whitney U, "
+    "corrected for all pairs (Holm)"
+)
+
+
+def publish(
+    contests: Sequence[Contest], directory: Path, console: Console, *, command: str, paper: bool
+) -> None:
+    """Everything that a comparison says, on the screen and in a directory."""
+    with storing(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+    for contest in contests:
+        show(contest, console, paper)
+    console.print(EXPLANATION, style="dim", highlight=False, soft_wrap=True)
+    if paper:
+        line = "paper: quoted from Conti et al. 2018, at its own scale; not measured here"
+        console.print(line, style="dim", highlight=False, soft_wrap=True)
+    console.print()
+    write_tables(contests, directory, command)
+    pictures = draw(contests, directory)
+    say(console, "pictures", ", ".join(_quoted(path) for path in pictures) + " (and .pdf)")
+    say(console, "tables", f"{_quoted(directory / 'table.csv')}, pairs.csv, runs.csv, curves.csv")
+    say(console, "all as JSON", _quoted(directory / "comparison.json"))
+
+
+def show(contest: Contest, console: Console, paper: bool) -> None:
+    """One task in the terminal: its groups, every two of them, and what to know about them."""
+    console.print(table_of(contest, paper))
+    if contest.pairs:
+        console.print(pairs_of(contest))
+    for note in contest.notes:
+        console.print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True)
+
+
+def table_of(contest: Contest, paper: bool = False) -> Table:
+    goal = "out" if contest.task.endswith("-trap") else "solved"
+    headers = ["runs", "median", "", "IQM", "re-test", ""]
+    headers += [] if contest.goal is None else [goal]
+    headers += ["paper (quoted)"] if paper else []
+    table = table_with("algorithm", *headers)
+    table.title, table.title_justify = contest.task, "left"
+    for column in (table.columns[3], table.columns[6]):
+        column.justify, column.no_wrap = "left", True
+    for row in contest.rows:
+        cells = [
+            f"{row.done}" if row.done == row.runs else f"{row.done} of {row.runs}",
+            short_or_none(row.best_median),
+            interval(row.best_low, row.best_high),
+            short_or_none(row.best_iqm),
+            short_or_none(row.retest_median),
+            interval(row.retest_low, row.retest_high),
+        ]
+        cells += [] if row.reached is None else [f"{row.reached}/{row.runs}"]
+        cells += [short(row.paper)] if paper else []
+        table.add_row(row.label, *cells)
+    return table
+
+
+def pairs_of(contest: Contest) -> Table:
+    table = table_with("", "wins", "p", "p (Holm)", "re-test: wins", "p", "p (Holm)")
+    for pair in contest.pairs:
+        cells = [
+            *(share(pair.effect), p_value(pair.p), p_value(pair.p_holm)),
+            *(share(pair.retest_effect), p_value(pair.retest_p), p_value(pair.retest_p_holm)),
+        ]
+        table.add_row(f"{pair.a} against {pair.b}", *cells)
+    return table
+
+
+def table_with(*headers: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(headers[0], style="bold", no_wrap=True)
+    for header in headers[1:]:
+        table.add_column(header, justify="right")
+    return table
+
+
+def short_or_none(value: float) -> str:
+    return short(value if math.isfinite(value) else None)
+
+
+def interval(low: float, high: float) -> str:
+    return f"[{short(low)}, {short(high)}]" if math.isfinite(low) else ""
+
+
+def share(effect: float) -> str:
+    return f"{effect:.0%}" if math.isfinite(effect) else "-"
+
+
+def p_value(p: float) -> str:
+    if not math.isfinite(p):
+        return "-"
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def write_tables(contests: Sequence[Contest], directory: Path, command: str) -> None:
+    """The numbers behind it all: one CSV each of groups, pairs, runs and curves; and one JSON."""
+    rows = [asdict(row) for contest in contests for row in contest.rows]
+    pairs = [asdict(pair) for contest in contests for pair in contest.pairs]
+    runs = [
+        {"task": contest.task, "label": group.label, **outcome_of(story)}
+        for contest in contests
+        for group in contest.groups
+        for story in group.stories
+    ]
+    _write_csv(directory / "table.csv", rows, list(Row.__dataclass_fields__))
+    _write_csv(directory / "pairs.csv", pairs, list(Pair.__dataclass_fields__))
+    _write_csv(directory / "runs.csv", runs, list(runs[0]))
+    _write_csv(directory / "curves.csv", _curve_rows(contests), CURVE_COLUMNS)
+    document = {
+        "command": command,
+        "notes": {contest.task: contest.notes for contest in contests},
+        "goals": {contest.task: contest.goal for contest in contests},
+        "rows": rows,
+        "pairs": pairs,
+        "runs": runs,
+    }
+    text = json.dumps(_standard(document), indent=1) + "\n"
+    write_atomically(directory / "comparison.json", text.encode())
+
+
+def outcome_of(story: Story) -> dict[str, Any]:
+    """What a run came to, with all that a test by hand needs."""
+    last = story.records[-1] if story.records else {}
+    return {
+        "algorithm": story.run.config.algorithm,
+        "seed": story.run.config.seed,
+        "best": story.best,
+        "retest": story.tested,
+        "done": story.done,
+        "generation": story.generation,
+        "generations": story.run.config.generations,
+        "episodes": last.get("episodes", 0),
+        "env_steps": last.get("env_steps", 0),
+        "hours": last.get("seconds", 0.0) / 3600,
+        "directory": str(story.run.path),
+    }
+
+
+CURVE_COLUMNS = ["task", "label", "axis", "x", "median", "low", "high", "runs"]
+
+
+def _curve_rows(contests: Sequence[Contest]) -> Iterable[dict[str, Any]]:
+    for contest in contests:
+        for group in contest.groups:
+            for axis, curve in group.curves.items():
+                columns = (curve.x, curve.median, curve.low, curve.high, curve.runs)
+                for numbers in zip(*(column.tolist() for column in columns), strict=True):
+                    values = (contest.task, group.label, axis, *numbers)
+                    yield dict(zip(CURVE_COLUMNS, values, strict=True))
+
+
+def _write_csv(path: Path, rows: Iterable[dict[str, Any]], columns: list[str]) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomically(path, text.getvalue().encode())
+
+
+def _standard(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    if isinstance(value, dict):
+        return {name: _standard(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_standard(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def draw(contests: Sequence[Contest], directory: Path) -> list[Path]:
+    """All pictures; returns where they are."""
+    drawn = []
+    for axis in AXES:
+        path = directory / ("curves.png" if axis == "generation" else f"curves-{axis}.png")
+        figures.curves(contests, axis, path)
+        drawn.append(path)
+    if figures.weights(contests, directory / "weight.png"):
+        drawn.append(directory / "weight.png")
+    figures.archives(contests, directory / "archive.png")
+    drawn.append(directory / "archive.png")
+    for contest in contests:
+        if any(story.behaviors is None for story in contest.stories):
+            continue
+        name = "overhead" if len(contests) == 1 else f"overhead-{slug(contest.task)}"
+        scene = scene_of(contest.stories[0].run.config)
+        runs = {group.label: group.stories for group in contest.groups}
+        overhead(runs, scene, directory / f"{name}.png")
+        drawn.append(directory / f"{name}.png")
+    return drawn
+
+
+def draw_run(run: Run) -> None:
+    """The pictures of one run, in its directory."""
+    story = story_of(run)
+    figures.curve(story, run.path / CURVE)
+    if story.behaviors is not None:
+        runs = {run.config.algorithm: (story,)}
+        overhead(runs, scene_of(run.config), run.path / "overhead.png")
+
+
+def _quoted(path: Path) -> str:
+    return shlex.quote(str(path))

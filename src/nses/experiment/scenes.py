@@ -1,0 +1,51 @@
+"""Tasks seen from above: where the walls stand and where episodes start."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nses.experiment.config import Config
+from nses.rollouts.native.point import RADIUS, walls_of
+from nses.rollouts.tasks.catalog import BODIES
+from nses.rollouts.tasks.point import HALF_WIDTH
+from nses.rollouts.tasks.register import ENVIRONMENTS
+from nses.rollouts.tasks.trap import trap_of
+
+WALL_HALF_THICKNESS = 0.1
+LABELS = ("final x", "final y")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What there is to draw besides the runs: walls as x0, x1, y0, y1, and where episodes start."""
+
+    walls: tuple[tuple[float, float, float, float], ...] = ()
+    start: tuple[float, float] | None = None
+    labels: tuple[str, str] = ("behavior 0", "behavior 1")
+
+
+def scene_of(config: Config) -> Scene:
+    """The scene of a task seen from above; empty for a task that has none."""
+    return SCENES[config.task](config.environment_arguments) if config.task in SCENES else Scene()
+
+
+def _point_trap(arguments: dict[str, Any]) -> Scene:
+    reach = walls_of(arguments.get("half_width", HALF_WIDTH))
+    thin = (RADIUS - WALL_HALF_THICKNESS) * np.array([1.0, -1.0, 1.0, -1.0])
+    return Scene(tuple(tuple(wall) for wall in (reach + thin).tolist()), (0.0, 0.0), LABELS)
+
+
+def _body(identifier: str, arguments: dict[str, Any]) -> Scene:
+    trap = trap_of({**ENVIRONMENTS[identifier][2], **arguments}.get("trap"))
+    boxes = trap.walls.values() if trap else ()
+    walls = tuple((x - a, x + a, y - b, y + b) for (x, y), (a, b) in boxes)
+    return Scene(walls, (0.0, 0.0), LABELS)
+
+
+SCENES: dict[str, Callable[[dict[str, Any]], Scene]] = {
+    "point-trap": _point_trap,
+    **{name: partial(_body, identifier) for name, identifier in BODIES.items()},
+}
