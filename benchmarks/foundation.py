@@ -24,7 +24,7 @@ from nses.core.values import Candidates, Evaluation, State
 from nses.execution.processes import Processes
 from nses.experiment import checkpoint
 from nses.experiment.build import search_of
-from nses.experiment.loggers import MetricsLog, TensorBoard, record_of
+from nses.experiment.loggers import METRICS, GenerationLog, TensorBoard, record_of
 from nses.experiment.recipes import recipe
 from nses.experiment.reproduce import reproduce
 from nses.rollouts.episode import GymnasiumPlayer
@@ -97,7 +97,7 @@ def coordinator() -> Iterator[Measure]:
     with tempfile.TemporaryDirectory(dir=".") as name:
         directory = Path(name)
         events = TensorBoard(directory, 0)
-        with MetricsLog(directory, 0) as metrics:
+        with GenerationLog(directory / METRICS, 0) as metrics:
 
             def generation(state: State) -> State:
                 state, report = search.step(state)

@@ -4,10 +4,14 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from nses.core.values import Report
-from nses.experiment.loggers import METRICS, MetricsLog, TensorBoard, read_metrics, record_of
+from nses.core.moments import nothing
+from nses.core.values import Evaluation, Report
+from nses.experiment.loggers import METRICS, GenerationLog, TensorBoard, read_generations, record_of
+
+CANDIDATES = Evaluation(np.zeros(2), np.ones(2), np.ones(2, np.int64), nothing(0))
 
 
 def record(generation, seconds=1.0):
@@ -19,7 +23,7 @@ def report(**changes):
         "generation": 3, "member": 1, "score": 2.0, "best": 2.5, "return_mean": 1.0,
         "return_best": 3.0, "weight": 1.0, "novelty_mean": 0.5, "archive_size": 8, "episodes": 100,
         "env_steps": 1000, "failed": 0, "blown_up": 0, "gradient_norm": 1.0, "behavior": (1.0, 2.0),
-        "selection": (0.5, 0.5), "restarts": 0,
+        "selection": (0.5, 0.5), "restarts": 0, "candidates": CANDIDATES,
     }  # fmt: skip
     return Report(**(values | changes))
 
@@ -36,27 +40,27 @@ def test_a_record_has_every_promised_field_and_is_standard_json():
 
 
 def test_s14_a_torn_last_line_is_skipped_and_resuming_cuts_the_log_back(tmp_path):
-    with MetricsLog(tmp_path, 0) as log:
+    with GenerationLog(tmp_path / METRICS, 0) as log:
         for generation in range(1, 6):
             log.write(record(generation, seconds=generation))
     file = tmp_path / METRICS
     file.write_bytes(file.read_bytes() + b'{"generation": 6, "mem')
-    assert [r["generation"] for r in read_metrics(file)] == [1, 2, 3, 4, 5]
-    with MetricsLog(tmp_path, 3) as log:
+    assert [r["generation"] for r in read_generations(file)] == [1, 2, 3, 4, 5]
+    with GenerationLog(tmp_path / METRICS, 3) as log:
         assert log.seconds == 3
         log.write(record(4))
-    assert [r["generation"] for r in read_metrics(file)] == [1, 2, 3, 4]
+    assert [r["generation"] for r in read_generations(file)] == [1, 2, 3, 4]
     assert all(json.loads(line) for line in file.read_text().splitlines())
 
 
 FULL_DISK = """
 import logging, resource, signal, sys
 from pathlib import Path
-from nses.experiment.loggers import MetricsLog
+from nses.experiment.loggers import GenerationLog
 logging.basicConfig(format="%(message)s")
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 line = lambda g: {"generation": g, "text": "x" * 100}
-with MetricsLog(Path(sys.argv[1]), 0) as log:
+with GenerationLog(Path(sys.argv[1], "metrics.jsonl"), 0) as log:
     for g in (1, 2): log.write(line(g))
     size = Path(sys.argv[1], "metrics.jsonl").stat().st_size
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 50, resource.RLIM_INFINITY))
@@ -72,13 +76,13 @@ def test_s2_a_full_disk_in_the_log_is_warned_of_once_and_the_gap_is_marked(tmp_p
     )
     lines = [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
     assert [x.get("generation", x.get("gap")) for x in lines] == [1, 2, [3, 5], 6, 7]
-    assert [r["generation"] for r in read_metrics(tmp_path / METRICS)] == [1, 2, 6, 7]
-    assert done.stderr.count("metrics are not being written") == 1
+    assert [r["generation"] for r in read_generations(tmp_path / METRICS)] == [1, 2, 6, 7]
+    assert done.stderr.count("metrics.jsonl is not being written") == 1
     assert "generations 3 to 5 are missing" in done.stderr
 
 
 def test_s2_a_device_that_is_always_full_does_not_stop_the_log(tmp_path, caplog):
-    log = MetricsLog(tmp_path, 0)
+    log = GenerationLog(tmp_path / METRICS, 0)
     log.file.close()
     with open("/dev/full", "ab", buffering=0) as full:
         log.file = full

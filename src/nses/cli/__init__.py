@@ -16,6 +16,7 @@ nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
   nses train TASK          train; TASK is a name of 'nses tasks', a Gymnasium id or module:attribute
   nses resume RUN          continue a run, exactly
   nses evaluate RUN        fresh episodes of a trained policy
+  nses replay RUN          any policy of any past generation, rebuilt from the log
   nses compare RUN...      medians, intervals, tests, curves and one page of any runs
   nses reproduce TASK      all four algorithms, several seeds, then such a comparison
   nses info RUN            what a run is and how far it got
@@ -33,6 +34,7 @@ COMMANDS = {
     "train": "training",
     "resume": "training",
     "evaluate": "looking",
+    "replay": "looking",
     "compare": "looking",
     "reproduce": "training",
     "info": "looking",

@@ -1,4 +1,4 @@
-"""Commands that look at what there is: evaluate, compare, info, tasks, doctor."""
+"""Commands that look at what there is: evaluate, replay, compare, info, tasks, doctor."""
 
 from dataclasses import asdict, dataclass
 from typing import Annotated
@@ -14,7 +14,8 @@ def evaluate_command(argv: list[str]) -> int:
         run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
         """The run directory."""
         policy: str = "best"
-        """best, final (the member updated last) or member:I."""
+        """best, final (the member updated last), member:I, or one of the past: generation:G or
+        generation:G:candidate:I."""
         episodes: int = 30
         """How many episodes."""
         seed: int = 0
@@ -38,6 +39,42 @@ def evaluate_command(argv: list[str]) -> int:
             f"{given.policy} policy of {given.run}: {tested}", highlight=False, soft_wrap=True
         )
     return 0
+
+
+def replay_command(argv: list[str]) -> int:
+    import tyro
+
+    @dataclass(frozen=True)
+    class Arguments:
+        run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+        """The run directory."""
+        generation: int
+        """The generation, counted from 1; 0 is before the first."""
+        candidate: int | None = None
+        """A candidate of that generation, counted from 0; if not given, the updated member."""
+        member: int | None = None
+        """Another member than the one that was updated."""
+        json: bool = False
+        """Print JSON in place of text."""
+
+    import json
+
+    from nses.experiment.progress import say
+    from nses.experiment.replay import answer, play, rebuild
+    from nses.experiment.run import load
+
+    given = parse(
+        Arguments, argv, "replay", "The very episodes of a policy of the past, played again."
+    )
+    console, run = terminal(), load(given.run)
+    past = rebuild(run, given.generation, member=given.member, candidate=given.candidate)
+    facts = answer(past, play(run, past))
+    if given.json:
+        print(json.dumps(facts))
+    else:
+        for name, value in facts.items():
+            say(console, name, value if isinstance(value, str) else json.dumps(value), width=20)
+    return 0 if facts["same bits"] is not False else 1
 
 
 def compare_command(argv: list[str]) -> int:

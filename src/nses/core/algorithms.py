@@ -144,13 +144,7 @@ class Search:
         assessed: list[Assessment] = []
         A = archive.empty(0)
         for j in range(h.M):
-            theta = self.initial_theta(generator(self.seed, 0, j, Purpose.POLICY_INIT))
-            member = Member(
-                theta,
-                optimizers.initial(theta.size),
-                moments.initial(self.moments_size),
-                np.empty(0),
-            )
+            member = self.newborn(j)
             assessed.append(self._assess(member, 0, j, A))
             members.append(replace(member, behavior=assessed[j].b))
         A = archive.archive_of([x.b for x in assessed])
@@ -171,12 +165,8 @@ class Search:
         w = state.weights[i_w].w
 
         candidates = self.perturb(member, t)
-        assert candidates.epsilon is not None
         e = self.evaluate(candidates, A)  # f_i and N_i = N(b_i, A)
-        F = objective(self.algorithm, e.f, e.N, w, h.ordinal_ranks)
-        g = candidates.epsilon.weighted_sum(F) / (h.n * h.sigma)  # Sec. 2.1, adr/0001
-        member = ascend(member, g, h)
-        member = replace(member, moments=member.moments.merge(e.moments))
+        member, g = self.update(member, candidates, e, w)
 
         new = self._assess(member, t + 1, m, A)  # f and b of theta_{t+1}
         member = replace(member, behavior=new.b)
@@ -217,6 +207,7 @@ class Search:
             behavior=_reported(new.b),
             selection=tuple(P.tolist()),
             restarts=sum(x.restarts for x in played),
+            candidates=e,
         )
 
     def run(
@@ -227,6 +218,23 @@ class Search:
         while generations is None or state.generation < generations:
             state, report = self.step(state)
             yield state, report
+
+    def newborn(self, j: int) -> Member:
+        """theta_0 of member j, which has not played yet."""
+        theta = self.initial_theta(generator(self.seed, 0, j, Purpose.POLICY_INIT))
+        unseen = moments.initial(self.moments_size)
+        return Member(theta, optimizers.initial(theta.size), unseen, np.empty(0))
+
+    def update(
+        self, member: Member, candidates: Candidates, e: Evaluation, w: float
+    ) -> tuple[Member, Floats]:
+        """theta_{t+1}, from what the candidates came to, and the g along which it lies."""
+        h = self.hyperparameters
+        assert candidates.epsilon is not None
+        F = objective(self.algorithm, e.f, e.N, w, h.ordinal_ranks)
+        g = candidates.epsilon.weighted_sum(F) / (h.n * h.sigma)  # Sec. 2.1, adr/0001
+        member = ascend(member, g, h)
+        return replace(member, moments=member.moments.merge(e.moments)), g
 
     def perturb(self, member: Member, t: int) -> Candidates:
         """theta + sigma epsilon_i, mirrored, one episode each."""

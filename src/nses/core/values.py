@@ -1,7 +1,7 @@
 """The values that the layers exchange. All are frozen; State holds all that changes in a run."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 
 import numpy as np
@@ -104,3 +104,4 @@ class Report:
     behavior: tuple[float, ...]  # b(theta_{t+1}); empty where it is long, or a trace
     selection: tuple[float, ...]  # P(m) of Eq. 1
     restarts: int
+    candidates: Evaluation = field(repr=False, compare=False)  # from which theta_{t+1} follows

@@ -47,6 +47,7 @@ from nses.experiment.storage import (
 FORMAT = 1
 NEEDS = "0.1.0"  # the oldest nses that reads FORMAT
 
+DIRECTORY = "checkpoints"  # of a run
 MANIFEST, TENSORS, SCALARS = "manifest.json", "state.safetensors", "state.json"
 FILES = (MANIFEST, TENSORS, SCALARS)
 POINTER = "latest.json"
@@ -125,10 +126,12 @@ def save(
     return target
 
 
-def load(directory: Path) -> Loaded:
-    """The newest valid checkpoint in a directory, by generation number."""
+def load(directory: Path, at_most: int | None = None) -> Loaded:
+    """The newest valid checkpoint in a directory, by generation number; or up to one of these."""
     notes: list[str] = []
     for generation, path in stored(directory):
+        if at_most is not None and generation > at_most:
+            continue
         try:
             state, config = _read(path, generation)
         except NewerFormat as error:
@@ -136,7 +139,7 @@ def load(directory: Path) -> Loaded:
         except (CheckpointRefused, StorageFailed) as error:
             notes.append(f"Checkpoint {path.name} was refused: {error}.")
             continue
-        notes += _lost(directory, generation)
+        notes += _lost(directory, generation) if at_most is None else []
         if notes:
             notes.append(f"Checkpoint {path.name} is used instead.")
         return Loaded(state, config, path, tuple(notes))

@@ -8,14 +8,14 @@ from rich.table import Table
 from nses.experiment import checkpoint
 from nses.experiment.config import to_dict
 from nses.experiment.recipes import GENERAL, recipe
-from nses.experiment.run import CHECKPOINTS, Run
+from nses.experiment.run import Run
 from nses.rollouts.tasks.catalog import ATARI, SHIPPED, make_task
 
 
 def facts_of(run: Run) -> dict[str, Any]:
     """Facts by name, in the order in which a person asks for them."""
     config = run.config
-    if not checkpoint.stored(run.path / CHECKPOINTS):
+    if not checkpoint.stored(run.path / checkpoint.DIRECTORY):
         return {"task": config.task, "algorithm": config.algorithm, "generation": "none yet"}
     state, retest = run.state, run.retest
     base = to_dict(recipe(config.task, config.recipe, config.algorithm))

@@ -1,4 +1,4 @@
-"""What a run writes down generation by generation: metrics.jsonl and TensorBoard events."""
+"""What a run writes down generation by generation: lines of JSON and TensorBoard events."""
 
 import json
 import logging
@@ -8,7 +8,7 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,7 +23,8 @@ METRICS = "metrics.jsonl"
 
 def record_of(report: Report, seconds: float, duration: float, env_steps: int) -> dict[str, Any]:
     """One line of metrics.jsonl: the report, seconds of training so far, and speed."""
-    record = asdict(report)
+    names = [field.name for field in fields(report) if field.name != "candidates"]
+    record = {name: getattr(report, name) for name in names}
     record["seconds"] = round(seconds, 6)
     record["steps_per_second"] = round(env_steps / max(duration, 1e-9), 1)
     return {name: _standard(value) for name, value in record.items()}
@@ -34,8 +35,8 @@ def _standard(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
-    """The generations of a metrics file; a torn last line and the marks of gaps are left out."""
+def read_generations(path: Path) -> Iterator[dict[str, Any]]:
+    """The generations of a log; a torn last line and the marks of gaps are left out."""
     return (record for record in _records(path) if "generation" in record)
 
 
@@ -59,15 +60,15 @@ def _last(record: dict[str, Any]) -> int:
     return int(record["generation"] if "generation" in record else record["gap"][1])
 
 
-class MetricsLog:
-    """Appends to metrics.jsonl, cut back to `generation` first: no generation appears twice.
+class GenerationLog:
+    """Appends a line a generation, cut back to `generation` first: none appears twice.
 
     A full disk does not stop training: the lines are dropped with a warning, and a line
     {"gap": [first, last]} marks them once there is room again.
     """
 
-    def __init__(self, directory: Path, generation: int):
-        self.path = directory / METRICS
+    def __init__(self, path: Path, generation: int):
+        self.path = path
         kept = [r for r in _records(self.path) if _last(r) <= generation]
         self.seconds = max((float(r.get("seconds") or 0.0) for r in kept), default=0.0)
         write_atomically(self.path, "".join(json.dumps(r) + "\n" for r in kept).encode())
@@ -86,20 +87,20 @@ class MetricsLog:
             with suppress(OSError):  # a half-written line goes; a device has none
                 os.ftruncate(self.file.fileno(), start)
             if not self.gap:
-                log.warning("metrics are not being written: %s. Training goes on.", error)
+                log.warning("%s is not being written: %s. Training goes on.", self.path.name, error)
             self.gap.append(record["generation"])
         else:
             if self.gap:
                 log.warning(
-                    "metrics are written again; generations %d to %d are missing.",
-                    self.gap[0], self.gap[-1],
+                    "%s is written again; generations %d to %d are missing.",
+                    self.path.name, self.gap[0], self.gap[-1],
                 )  # fmt: skip
             self.gap = []
 
     def sync(self) -> None:
         os.fsync(self.file.fileno())
 
-    def __enter__(self) -> "MetricsLog":
+    def __enter__(self) -> "GenerationLog":
         return self
 
     def __exit__(

@@ -18,7 +18,8 @@ from nses.core.values import Best, State
 from nses.experiment import checkpoint
 from nses.experiment.build import policy_of, task_of
 from nses.experiment.config import Config, from_dict, to_dict
-from nses.experiment.loggers import METRICS, read_metrics
+from nses.experiment.loggers import METRICS, read_generations
+from nses.experiment.replay import parse_past, rebuild
 from nses.experiment.storage import CheckpointRefused, contained, slug, write_atomically
 from nses.rollouts.policies.conv import PIXELS
 from nses.rollouts.reference import Reference
@@ -30,7 +31,6 @@ BEST = "best.safetensors"
 ARCHIVE = "archive.safetensors"
 REFERENCE = "reference.safetensors"
 CURVE = "curve.png"
-CHECKPOINTS = "checkpoints"
 FORMAT = 1
 LARGEST_CONFIG = 64 << 20  # bytes
 RECORDED = ("numpy", "numba", "scipy", "gymnasium", "mujoco", "ale-py", "nses")
@@ -47,7 +47,11 @@ class Run:
     own_task: bool = False  # whether its task is an object that has no name
 
     def policy(self, which: str = "best") -> "TrainedPolicy":
-        """best, final (the member updated last) or member:I, as a function of an observation."""
+        """A policy as a function of an observation.
+
+        best, final (the member updated last), member:I, or one of the past: generation:G is the
+        member that generation G updated, generation:G:candidate:I a candidate of it.
+        """
         theta, moments = self.parameters(which)
         return TrainedPolicy(self, which, theta, moments)
 
@@ -56,6 +60,9 @@ class Run:
         if which == "best":
             best = self.best
             return best.theta, best.moments
+        if which.startswith("generation"):
+            past = rebuild(self, **parse_past(which))
+            return past.theta, past.moments
         state = self.state
         members = state.members
         if which == "final":
@@ -65,20 +72,20 @@ class Run:
         kind, _, number = which.partition(":")
         if kind != "member" or not number.isdecimal() or int(number) >= len(members):
             raise ValueError(
-                f"policy must be best, final or member:0 to member:{len(members) - 1}, "
-                f"got {which!r}."
+                f"policy must be best, final, member:0 to member:{len(members) - 1}, generation:G "
+                f"or generation:G:candidate:I, got {which!r}."
             )
         return members[int(number)].theta, members[int(number)].moments
 
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of metrics.jsonl."""
-        return list(read_metrics(self.path / METRICS))
+        return list(read_generations(self.path / METRICS))
 
     @property
     def state(self) -> State:
         """The newest valid checkpoint."""
-        return checkpoint.load(self.path / CHECKPOINTS).state
+        return checkpoint.load(self.path / checkpoint.DIRECTORY).state
 
     @property
     def archive(self) -> Archive:
@@ -96,7 +103,7 @@ class Run:
     @property
     def best(self) -> Best:
         """The policy with the highest score so far."""
-        if checkpoint.stored(self.path / CHECKPOINTS):
+        if checkpoint.stored(self.path / checkpoint.DIRECTORY):
             return self.state.best
         return checkpoint.load_best(self.path / BEST)[0]
 

@@ -17,14 +17,14 @@ from nses.execution.evaluator import TaskBroken
 from nses.experiment import checkpoint
 from nses.experiment.build import reference_of, search_of, task_of
 from nses.experiment.config import Config, changed, differences, from_dict, to_dict
+from nses.experiment.history import HISTORY, line_of
 from nses.experiment.interruption import Interruption, Stopped
-from nses.experiment.loggers import MetricsLog, TensorBoard, record_of
+from nses.experiment.loggers import METRICS, GenerationLog, TensorBoard, record_of
 from nses.experiment.memory import warn_of_memory
 from nses.experiment.recipes import recipe as recipe_of
 from nses.experiment.run import (
     ARCHIVE,
     BEST,
-    CHECKPOINTS,
     Run,
     current_versions,
     directory_of,
@@ -43,7 +43,7 @@ log = logging.getLogger("nses")
 
 Listener = Callable[[State, dict[str, Any]], None]  # after each generation: the state, its record
 
-MOST_FAILED_CHECKPOINTS = 3
+MOST_FAILED = 3
 
 
 def train(
@@ -128,7 +128,7 @@ def _nobody(state: State, record: dict[str, Any]) -> None:
 def _opened(directory: Path) -> DirectoryLock:
     """The run directory, made and locked; StorageFailed before anything is evaluated."""
     try:
-        (directory / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+        (directory / checkpoint.DIRECTORY).mkdir(parents=True, exist_ok=True)
         return DirectoryLock(directory)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
@@ -138,12 +138,12 @@ def _opened(directory: Path) -> DirectoryLock:
 
 def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -> State | None:
     """The state to go on from, None for a new run; CheckpointRefused where it is another run."""
-    if not checkpoint.stored(directory / CHECKPOINTS):  # nothing that could be lost
+    if not checkpoint.stored(directory / checkpoint.DIRECTORY):  # nothing that could be lost
         write_config(directory, config, task.facts, own)
         return None
     run = load(directory)
     _refuse_another(directory, differences(config, run.config) + _other_shapes(task, run))
-    loaded = checkpoint.load(directory / CHECKPOINTS)
+    loaded = checkpoint.load(directory / checkpoint.DIRECTORY)
     for note in loaded.notes:
         log.warning("%s", note)
     try:
@@ -204,7 +204,7 @@ class Checkpoints:
     """Writes a checkpoint when it is time; a failure is retried at the next generation."""
 
     def __init__(self, directory: Path, config: Config):
-        self.directory, self.config = directory / CHECKPOINTS, config
+        self.directory, self.config = directory / checkpoint.DIRECTORY, config
         self.failures = 0
         self.written = time.monotonic()
         self.generation = -1
@@ -223,7 +223,7 @@ class Checkpoints:
             )
         except OSError as error:
             self.failures += 1
-            if self.failures >= MOST_FAILED_CHECKPOINTS:
+            if self.failures >= MOST_FAILED:
                 raise StorageFailed(
                     f"the checkpoint of generation {state.generation} could not be written in "
                     f"{self.failures} tries: {error}"
@@ -256,7 +256,8 @@ def _generations(
         saved.insist(state)
     saved.generation = state.generation
     with ExitStack() as stack:
-        metrics = stack.enter_context(MetricsLog(directory, state.generation))
+        metrics = stack.enter_context(GenerationLog(directory / METRICS, state.generation))
+        history = stack.enter_context(GenerationLog(directory / HISTORY, state.generation))
         events = TensorBoard(directory, state.generation) if config.tensorboard else None
         if events:
             stack.callback(events.close)
@@ -269,10 +270,12 @@ def _generations(
                 record = record_of(report, seconds, duration, state.env_steps - steps)
                 steps = state.env_steps
                 metrics.write(record)
+                history.write(line_of(report))
                 if events:
                     events.write(record)
                 if saved.due(state):
-                    metrics.sync()  # a checkpoint is never newer than its metrics
+                    metrics.sync()  # a checkpoint is never newer than its logs
+                    history.sync()
                     saved.write(state)
                 listener(state, record)
                 if stop():
