@@ -7,7 +7,7 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from benchmarks import atari, bodies, foundation
+from benchmarks import atari, bodies, experiments, foundation
 from nses.experiment.run import current_versions
 
 RESULTS = Path(__file__).parent / "results"
@@ -15,6 +15,7 @@ TOPICS = {
     "foundation": foundation.MEASURES,
     "mujoco": bodies.MEASURES,
     "atari": atari.MEASURES,
+    "experiments": experiments.MEASURES,
 }
 HEAD = ["| measure | result | bound | met | repeat with |", "|---|---|---|---|---|"]
 

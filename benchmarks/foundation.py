@@ -24,6 +24,7 @@ from nses.core.values import Candidates, Evaluation, State
 from nses.execution.processes import Processes
 from nses.experiment import checkpoint
 from nses.experiment.build import search_of
+from nses.experiment.history import HISTORY, line_of
 from nses.experiment.loggers import METRICS, GenerationLog, TensorBoard, record_of
 from nses.experiment.recipes import recipe
 from nses.experiment.reproduce import reproduce
@@ -97,12 +98,16 @@ def coordinator() -> Iterator[Measure]:
     with tempfile.TemporaryDirectory(dir=".") as name:
         directory = Path(name)
         events = TensorBoard(directory, 0)
-        with GenerationLog(directory / METRICS, 0) as metrics:
+        with (
+            GenerationLog(directory / METRICS, 0) as metrics,
+            GenerationLog(directory / HISTORY, 0) as history,
+        ):
 
             def generation(state: State) -> State:
                 state, report = search.step(state)
                 record = record_of(report, 0.0, 1.0, 1)
                 metrics.write(record)
+                history.write(line_of(report))
                 events.write(record)
                 checkpoint.save(directory / "checkpoints", state, {})  # every one: the worst case
                 return state

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nses.experiment.drawing import HUES, INK, WALL, quiet, save, shades
+from nses.experiment.drawing import FAINT, HUES, INK, WALL, save, shades
 from nses.experiment.progress import short
 from nses.experiment.scenes import Scene
 from nses.experiment.stories import Story
@@ -27,8 +27,9 @@ CAPTION = (
     "One diamond per generation at the behavior of the updated member, "
     "darker = later; the number is the best return of the run."
 )
-PANEL = 1.85  # inches: the width of one, a line of text, a legend entry and a letter of 8 points
-LINE, ENTRY, LETTER = 0.18, 1.15, 0.065
+PANEL, LONE_PANEL = 1.85, 3.6  # inches: the width of one of many, and of one alone
+LEFT, RIGHT, TOP, BOTTOM, GAP, TICK = 0.75, 0.12, 0.35, 0.5, 0.09, 0.028
+LINE, ENTRY, LETTER = 0.18, 1.15, 0.065  # a line of text, a legend entry, a letter of 8 points
 TONES = 12  # of a member's colour, from its first generation to its last
 ENTRIES = 2 + len(HUES)  # of the longest legend: start, wall, members
 
@@ -54,33 +55,70 @@ def trace_of(story: Story) -> Trace:
     )
 
 
+@dataclass(frozen=True)
+class Sheet:
+    """Panels side by side on one sheet, in inches: quick to draw, however many there are."""
+
+    low: NDArray[np.float64]  # the corners of what every panel shows
+    high: NDArray[np.float64]
+    rows: int
+    columns: int
+
+    @property
+    def panel(self) -> NDArray[np.float64]:
+        """Width and height."""
+        ratio = np.clip((self.high[1] - self.low[1]) / (self.high[0] - self.low[0]), 0.5, 1.6)
+        return (PANEL if self.rows * self.columns > 1 else LONE_PANEL) * np.array([1.0, ratio])
+
+    @property
+    def bottom(self) -> float:
+        return BOTTOM + LINE * (_legend_rows(self.width) + len(_caption(self.width)))
+
+    @property
+    def width(self) -> float:
+        return LEFT + self.columns * (self.panel[0] + GAP) - GAP + RIGHT
+
+    @property
+    def height(self) -> float:
+        return TOP + self.rows * (self.panel[1] + GAP) - GAP + self.bottom
+
+    def corner(self, row: int, column: int) -> NDArray[np.float64]:
+        """The lower left one of a panel."""
+        step = self.panel + GAP
+        return np.array([LEFT + column * step[0], self.bottom + (self.rows - 1 - row) * step[1]])
+
+    def place(self, points: Any, row: int, column: int) -> NDArray[np.float64]:
+        """(x, y) of the world on the sheet; both axes have one scale, and the panel's middle."""
+        size = self.high - self.low
+        scale = (self.panel / size).min()
+        middle = self.corner(row, column) + self.panel / 2
+        return middle + (np.reshape(points, (-1, 2)) - (self.low + size / 2)) * scale
+
+
 def overhead(runs: Mapping[str, Sequence[Story]], scene: Scene, path: Path) -> None:
     """The paper's Fig. 2, to `path` (PNG) and beside it as PDF.
 
     A row per algorithm, a column per seed: one diamond per generation at the final (x, y) of the
     updated member, one colour per member, darker for later ones. Behaviors have two dimensions.
     """
-    traces = {algorithm: [trace_of(story) for story in row] for algorithm, row in runs.items()}
-    every = [trace for row in traces.values() for trace in row]
-    low, high = _limits(every, scene)
-    ratio = float(np.clip((high[1] - low[1]) / (high[0] - low[0]), 0.5, 1.6))
-    figure, grid = _grid(len(traces), max(len(row) for row in traces.values()), ratio)
-    for row, (algorithm, shown) in zip(grid, traces.items(), strict=True):
-        for axes, trace in zip(row, shown, strict=False):
-            _panel(axes, trace, scene)
-        for axes in row[len(shown) :]:
-            axes.set_axis_off()
-        row[0].set_ylabel(scene.labels[1], fontsize=8, color=INK, labelpad=1)
-        row[0].annotate(
-            algorithm.upper(), (0, 0.5), (-0.62 * 72, 0), "axes fraction", "offset points",
-            rotation=90, ha="center", va="center", fontsize=11, fontweight="bold", color=INK,
-        )  # fmt: skip
-    for axes, story in zip(grid[0], next(iter(runs.values())), strict=False):
-        axes.set_title(f"seed {story.run.config.seed}", fontsize=9, color=INK, pad=4)
-    for axes in grid[-1]:
-        axes.set_xlabel(scene.labels[0], fontsize=8, color=INK, labelpad=1)
-    grid[0, 0].set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
-    _legend(figure, max((int(m) + 1 for trace in every for m in trace.member), default=0), scene)
+    from matplotlib.figure import Figure
+
+    traces = {
+        (i, j): trace_of(story)
+        for i, row in enumerate(runs.values())
+        for j, story in enumerate(row)
+    }
+    low, high = _limits(list(traces.values()), scene)
+    sheet = Sheet(low, high, len(runs), max(len(row) for row in runs.values()))
+    figure = Figure((sheet.width, sheet.height), facecolor="white")
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.set(xlim=(0, sheet.width), ylim=(0, sheet.height))
+    axes.set_axis_off()
+    _diamonds(axes, sheet, traces)
+    _surroundings(axes, sheet, traces, scene)
+    _labels(axes, sheet, runs, scene)
+    members = max((int(m) + 1 for trace in traces.values() for m in trace.member), default=0)
+    _legend(figure, members, scene)
     save(figure, path)
 
 
@@ -99,52 +137,92 @@ def _limits(
     return low - margin, high + np.array([margin, 2.5 * margin])  # room for the number on top
 
 
-def _grid(rows: int, columns: int, ratio: float) -> "tuple[Figure, NDArray[Any]]":
-    """An empty figure with its panels, (rows, columns), as wide as PANEL and `ratio` as high."""
-    from matplotlib.figure import Figure
-
-    left, right, top, bottom, gap = 0.75, 0.12, 0.35, 0.5, 0.09  # inches
-    width = left + columns * PANEL + (columns - 1) * gap + right
-    bottom += LINE * (_legend_rows(width) + len(_caption(width)))
-    height = top + rows * ratio * PANEL + (rows - 1) * gap + bottom
-    figure = Figure((width, height), facecolor="white")
-    spacing = {
-        "left": left / width,
-        "right": 1 - right / width,
-        "top": 1 - top / height,
-        "bottom": bottom / height,
-        "wspace": gap / PANEL,
-        "hspace": gap / (ratio * PANEL),
-    }
-    grid = figure.subplots(
-        rows, columns, squeeze=False, sharex=True, sharey=True, gridspec_kw=spacing
-    )
-    return figure, grid
-
-
-def _panel(axes: "Axes", trace: Trace, scene: Scene) -> None:
+def _diamonds(axes: "Axes", sheet: Sheet, traces: Mapping[tuple[int, int], Trace]) -> None:
+    """All of one colour at a time, the later on top: a colour each would take far longer."""
     from matplotlib.lines import Line2D
-    from matplotlib.patches import Rectangle
 
-    tone = np.minimum(trace.age * TONES, TONES - 1).astype(int)
-    for key in np.unique(np.stack([tone, trace.member], axis=1), axis=0):  # the later on top
-        where = (tone == key[0]) & (trace.member == key[1])
+    every = list(traces.values())
+    b = np.concatenate([sheet.place(trace.b, *at) for at, trace in traces.items()])
+    member = np.concatenate([trace.member for trace in every])
+    tone = np.minimum(np.concatenate([t.age for t in every]) * TONES, TONES - 1).astype(int)
+    style = {"marker": "D", "markersize": 2.4, "markeredgewidth": 0, "linestyle": "none"}
+    for key in np.unique(np.stack([tone, member], axis=1), axis=0):
         (color,) = shades(key[1:], (key[:1] + 0.5) / TONES)
-        # Markers of one colour at a time: many times faster to save than one colour each.
-        style = {"marker": "D", "markersize": 2.4, "markeredgewidth": 0, "linestyle": "none"}
-        axes.add_artist(Line2D(*trace.b[where].T, color=tuple(color), zorder=3, **style))
-    for x0, x1, y0, y1 in scene.walls:  # above the diamonds, which are larger than the robot
-        wall = Rectangle((x0, y0), x1 - x0, y1 - y0, color=WALL, linewidth=0.6, zorder=4)
-        axes.add_patch(wall)
+        points = b[(tone == key[0]) & (member == key[1])]
+        axes.add_artist(Line2D(*points.T, color=tuple(color), zorder=3, **style))
+
+
+def _surroundings(
+    axes: "Axes", sheet: Sheet, traces: Mapping[tuple[int, int], Trace], scene: Scene
+) -> None:
+    """Frames, walls, where episodes start, and the number of each run."""
+    from matplotlib.collections import PolyCollection
+    from matplotlib.lines import Line2D
+
+    frames = [_box(sheet.corner(*at), sheet.corner(*at) + sheet.panel) for at in traces]
+    axes.add_collection(
+        PolyCollection(frames, facecolors="none", edgecolors=FAINT, linewidths=0.6, zorder=2)
+    )
+    walls = [
+        _box(*sheet.place([(x0, y0), (x1, y1)], *at))
+        for at in traces
+        for x0, x1, y0, y1 in scene.walls
+    ]  # above the diamonds, which are larger than the robot
+    axes.add_collection(
+        PolyCollection(walls, facecolors=WALL, edgecolors=WALL, linewidths=0.6, zorder=4)
+    )
     if scene.start:
-        axes.plot(*scene.start, zorder=5, **STAR)
-    axes.text(
-        0.04, 0.955, short(trace.best), transform=axes.transAxes, ha="left", va="top", fontsize=9,
-        fontweight="bold", color=INK,
-    )  # fmt: skip
-    axes.set_aspect("equal", adjustable="box")
-    axes.locator_params(nbins=4)
-    quiet(axes)
+        stars = np.concatenate([sheet.place(scene.start, *at) for at in traces])
+        axes.add_artist(Line2D(*stars.T, linestyle="none", zorder=5, **STAR))
+    for at, trace in traces.items():
+        x, y = sheet.corner(*at) + np.array([0.07, sheet.panel[1] - 0.07])
+        style = {"fontsize": 9, "fontweight": "bold", "color": INK}
+        axes.text(x, y, short(trace.best), ha="left", va="top", zorder=6, **style)
+
+
+def _labels(axes: "Axes", sheet: Sheet, runs: Mapping[str, Sequence[Story]], scene: Scene) -> None:
+    """Ticks and what they count on the outer panels, algorithms on the left, seeds on top."""
+    from matplotlib.collections import LineCollection
+    from matplotlib.ticker import MaxNLocator
+
+    small: dict[str, Any] = {"fontsize": 7, "color": INK}
+    ticks = [
+        [x for x in MaxNLocator(4).tick_values(a, b) if a < x < b]
+        for a, b in zip(sheet.low, sheet.high, strict=True)
+    ]
+    marks = []
+    for j in range(sheet.columns):
+        row = max(i for i, stories in enumerate(runs.values()) if len(stories) > j)
+        x0, y0 = sheet.corner(row, j)
+        for value in ticks[0]:
+            x = sheet.place([(value, 0.0)], row, j)[0, 0]
+            marks.append([(x, y0), (x, y0 - TICK)])
+            axes.text(x, y0 - 2 * TICK, f"{value:g}", ha="center", va="top", **small)
+        middle = x0 + sheet.panel[0] / 2
+        label = {"ha": "center", "va": "top", "fontsize": 8, "color": INK}
+        axes.text(middle, y0 - 0.2, scene.labels[0], **label)
+    for i, (name, stories) in enumerate(runs.items()):
+        x0, y0 = sheet.corner(i, 0)
+        for value in ticks[1]:
+            y = sheet.place([(0.0, value)], i, 0)[0, 1]
+            marks.append([(x0, y), (x0 - TICK, y)])
+            axes.text(x0 - 2 * TICK, y, f"{value:g}", ha="right", va="center", **small)
+        middle = y0 + sheet.panel[1] / 2
+        turned: dict[str, Any] = {"rotation": 90, "va": "center", "color": INK}
+        axes.text(x0 - 0.33, middle, scene.labels[1], ha="right", fontsize=8, **turned)
+        bold = {"fontsize": 11, "fontweight": "bold"}
+        axes.text(x0 - 0.62, middle, name.upper(), ha="center", **bold, **turned)
+        if i == 0:
+            for j, story in enumerate(stories):
+                x, y = sheet.corner(0, j) + sheet.panel * [0.5, 1.0]
+                seed = f"seed {story.run.config.seed}"
+                axes.text(x, y + 0.06, seed, ha="center", va="bottom", fontsize=9, color=INK)
+    axes.add_collection(LineCollection(marks, colors=FAINT, linewidths=0.6))
+
+
+def _box(low: NDArray[np.float64], high: NDArray[np.float64]) -> list[tuple[float, float]]:
+    """The corners of a rectangle."""
+    return [(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])]
 
 
 def _legend(figure: "Figure", members: int, scene: Scene) -> None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,16 @@ class Story:
 
     def column(self, name: str) -> Floats:
         """(T,), of one number a generation; NaN where there is none."""
-        if name == "hours":
-            return self.column("seconds") / 3600
-        return np.array([record.get(name) for record in self.records], np.float64)
+        if name not in self._columns:
+            values = (record.get("seconds" if name == "hours" else name) for record in self.records)
+            column = np.array(list(values), np.float64)
+            self._columns[name] = column / 3600 if name == "hours" else column
+        return self._columns[name]
+
+    @cached_property
+    def _columns(self) -> dict[str, Floats]:
+        """Those that were asked for."""
+        return {}
 
     @property
     def behaviors(self) -> Floats | None:

@@ -1,0 +1,100 @@
+"""What it costs to write a run down, to compare many, and to show them."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import nses
+from benchmarks.foundation import Measure
+from nses.core.algorithms import ALGORITHMS
+from nses.experiment import train as training
+from nses.experiment.history import HISTORY
+from nses.experiment.loggers import GenerationLog
+
+RUNS, GENERATIONS = 10, 800  # of each algorithm
+
+
+@contextmanager
+def forty_runs() -> Iterator[Path]:
+    """Four small runs of 800 generations, and nine copies of each under other seeds."""
+    with tempfile.TemporaryDirectory(dir=".") as name:
+        for algorithm in ALGORITHMS:
+            home = Path(name) / algorithm
+            run = nses.train(
+                "point-trap",
+                algorithm=algorithm,
+                generations=GENERATIONS,
+                n=10,
+                backend="serial",
+                run_dir=home / "seed-0",
+                keep_every=GENERATIONS,
+            )
+            for seed in range(1, RUNS):
+                copy = home / f"seed-{seed}"
+                shutil.copytree(run.path, copy)
+                document = json.loads((copy / "config.json").read_text())
+                document["config"]["seed"] = seed
+                (copy / "config.json").write_text(json.dumps(document))
+        yield Path(name)
+
+
+def history() -> Iterator[Measure]:
+    """Seconds in the log of returns and novelties, as a share of all of training."""
+    spent = 0.0
+    plain = GenerationLog.write
+
+    def timed(self: GenerationLog, record: dict[str, object]) -> None:
+        nonlocal spent
+        before = time.perf_counter()
+        plain(self, record)
+        if self.path.name == HISTORY:
+            spent += time.perf_counter() - before
+
+    def timed_line(report: object) -> object:
+        nonlocal spent
+        before = time.perf_counter()
+        line = line_of(report)
+        spent += time.perf_counter() - before
+        return line
+
+    line_of: Callable[..., object] = training.line_of
+    for task, generations in (("point-trap", 200), ("swimmer-trap", 20)):
+        spent = 0.0
+        with tempfile.TemporaryDirectory(dir=".") as name:
+            home = Path(name) / "r"
+            GenerationLog.write, training.line_of = timed, timed_line  # type: ignore[assignment]
+            try:
+                run = nses.train(
+                    task, seed=1, generations=generations, backend="serial", run_dir=home
+                )
+            finally:
+                GenerationLog.write, training.line_of = plain, line_of  # type: ignore[assignment]
+            share = 100 * spent / run.metrics[-1]["seconds"]
+        what = f"log of f and N, share of a generation, {task} laptop, serial"
+        yield Measure(what, share, "%", "< 1", share < 1)
+
+
+def comparison() -> Iterator[Measure]:
+    """The whole command in a process of its own, imports and pictures included."""
+    with forty_runs() as directory:
+        before = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "nses.cli", "compare", str(directory)],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        seconds = time.perf_counter() - before
+        what = "nses compare, 40 runs of 800 generations"
+        yield Measure(what, seconds, "s", "< 10", seconds < 10)
+
+
+MEASURES: dict[str, Callable[[], Iterator[Measure]]] = {
+    "history": history,
+    "comparison": comparison,
+}
