@@ -281,11 +281,18 @@ def test_a_job_says_all_that_differs_from_the_recipe():
 
 
 @pytest.mark.parametrize(
-    ("cpus", "jobs", "workers"),
-    [(2, 4, [1, 1]), (8, 3, [2, 3, 3]), (4, 1, [4]), (5, 4, [1, 1, 1, 2])],
+    ("cpus", "jobs", "side_by_side", "workers"),
+    [
+        (2, 4, 2, [1, 1]),
+        (8, 3, 8, [2, 3, 3]),
+        (4, 1, 4, [4]),
+        (5, 4, 5, [1, 1, 1, 2]),
+        (8, 9, 1, [8]),
+        (8, 9, 3, [2, 3, 3]),
+    ],
 )
 def test_cpus_are_shared_many_runs_side_by_side_or_few_with_more_workers(
-    cpus, jobs, workers, monkeypatch, tmp_path
+    cpus, jobs, side_by_side, workers, monkeypatch, tmp_path
 ):
     seen = []
 
@@ -311,7 +318,7 @@ def test_cpus_are_shared_many_runs_side_by_side_or_few_with_more_workers(
         Job(changed(SMOKE, {"seed": i}), tmp_path / str(i), native=True): Reached()
         for i in range(jobs)
     }
-    fleet.train_all(list(progress), progress, cpus, lambda p: None, Console())
+    fleet.train_all(list(progress), progress, cpus, side_by_side, lambda p: None, Console())
     assert seen[: len(workers)] == workers
     assert len(seen) == jobs
 

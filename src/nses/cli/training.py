@@ -78,6 +78,9 @@ def reproduce_command(argv: list[str]) -> int:
         """The first seed."""
         workers: int | None = None
         """CPUs to use; all that this process may use if not given."""
+        side_by_side: int | None = None
+        """Runs at a time, which share the CPUs; one on each CPU if not given. 1 gives all CPUs to
+        one run after the other."""
         directory: str = "reproduced"
         """Where runs, tables and pictures are kept."""
         paper: bool = False
@@ -103,6 +106,7 @@ def reproduce_command(argv: list[str]) -> int:
         directory=Path(given.directory),
         console=terminal(),
         settings=settings_from(given.settings),
+        side_by_side=given.side_by_side,
         paper=given.paper,
     )
     return 0

@@ -149,12 +149,14 @@ def train_all(
     jobs: Sequence[Job],
     progress: Progress,
     cpus: int,
+    side_by_side: int,
     update: Callable[[Progress], None],
     console: Console,
 ) -> None:
     """Bring all jobs to their end, in order; RunsFailed names those that failed, when all ended.
 
-    As many side by side as there are CPUs, with one worker each; fewer jobs have more workers.
+    At most so many are side by side, and no more than there are CPUs, which they share: many have
+    one worker each, few have more.
 
     `progress` follows them, and `update` sees it several times a second. Ctrl-C and SIGTERM stop
     every run at a checkpoint, then raise KeyboardInterrupt or Stopped.
@@ -163,8 +165,12 @@ def train_all(
     failed: dict[str, tuple[str, int]] = {}  # by name: how it ended, and its exit code
     with Interruption() as stop, _children() as children:
         while waiting or children:
-            while waiting and (free := cpus - sum(child.workers for child in children)) > 0:
-                children.append(Child(waiting.popleft(), max(1, free // (len(waiting) + 1))))
+            while waiting and (places := side_by_side - len(children)) > 0:
+                free = cpus - sum(child.workers for child in children)
+                if free < 1:
+                    break
+                workers = max(1, free // min(len(waiting), places))
+                children.append(Child(waiting.popleft(), workers))
             time.sleep(POLL_SECONDS)
             if stop():
                 break

@@ -61,6 +61,7 @@ def reproduce(
     directory: Path,
     console: Console,
     settings: Mapping[str, Any] | None = None,
+    side_by_side: int | None = None,
     paper: bool = False,
 ) -> None:
     """Train every algorithm with every seed, where that is not done yet, and compare them.
@@ -72,13 +73,16 @@ def reproduce(
         raise ValueError(f"runs must be at least 1, got {len(seeds)}.")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}.")
+    if side_by_side is not None and side_by_side < 1:
+        raise ValueError(f"side_by_side must be at least 1, got {side_by_side}.")
     jobs = _jobs(experiment, recipe, seeds, directory, settings or {})
     progress = {job: reached(job.directory, done=finished(job)) for job in jobs}
     home = directory / slug(experiment)
     with storing(home):
         home.mkdir(parents=True, exist_ok=True)
     again = command(experiment, recipe, seeds, directory, settings or {}, paper)
-    _train(experiment, progress, workers or usable_cpus(), again, console)
+    cpus = workers or usable_cpus()
+    _train(experiment, progress, cpus, min(cpus, side_by_side or cpus), again, console)
     contests = compare(load(job.directory) for job in jobs)
     publish(contests, home, console, command=again, paper=paper)
     best = max((s for c in contests for s in c.stories), key=lambda story: story.best)
@@ -172,19 +176,21 @@ def settings_from(pairs: Iterable[str]) -> dict[str, Any]:
     return settings
 
 
-def _train(experiment: str, progress: Progress, cpus: int, again: str, console: Console) -> None:
+def _train(
+    experiment: str, progress: Progress, cpus: int, side_by_side: int, again: str, console: Console
+) -> None:
     """`train_all`, with everything around it that a person sees."""
     jobs = list(progress)
     todo = sum(not r.done for r in progress.values())
     before = len(jobs) - todo
     title = f"{experiment}, {jobs[0].config.recipe} recipe: {len(jobs)} runs"
     title += f", {before} of them done before" if before else ""
-    title += f", {min(cpus, todo)} at a time" if todo else ""
+    title += f", {min(side_by_side, todo)} at a time" if todo else ""
     console.print(title, highlight=False, soft_wrap=True)
     view = View(progress, console)
     try:
         with view.live if console.is_terminal else nullcontext():
-            train_all(jobs, progress, cpus, view.update, console)
+            train_all(jobs, progress, cpus, side_by_side, view.update, console)
     except (KeyboardInterrupt, Stopped, RunsFailed) as error:
         error.add_note(f"to continue: {again}")
         raise
