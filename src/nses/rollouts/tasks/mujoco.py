@@ -31,7 +31,7 @@ from nses.rollouts.native.body import (
 )
 from nses.rollouts.native.network import ACTIVATIONS
 from nses.rollouts.policies.mlp import MLP
-from nses.rollouts.tasks.camera import Camera
+from nses.rollouts.tasks.camera import Camera, opengl
 from nses.rollouts.tasks.task import Task
 from nses.rollouts.tasks.trap import trap_of, with_trap
 
@@ -236,6 +236,10 @@ class Guarded(gym.Wrapper[Any, Any, Any, Any]):
         self.last = observation, info
         return observation, reward, terminated, truncated, info
 
+    def render(self) -> Any:
+        with opengl():
+            return self.env.render()
+
 
 def model_of(body: Body, trap: Mapping[str, float] | None) -> mujoco.MjModel:
     """The compiled model of a body, with the walls of a trap around its way."""
@@ -349,8 +353,9 @@ def _keep_out_of_the_working_directory() -> None:
 
 
 def _note(text: str) -> None:
-    """Blow-ups are for the curious only: the environments report them."""
-    log.log(logging.DEBUG if "simulation is unstable" in text else logging.WARNING, text)
+    """For the curious only: blow-ups, which the environments report, and models of old style."""
+    hidden = "simulation is unstable" in text or "is deprecated" in text
+    log.log(logging.DEBUG if hidden else logging.WARNING, text)
 
 
 def _choice(what: str, name: str, table: dict[str, Any]) -> Any:
