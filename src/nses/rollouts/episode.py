@@ -1,6 +1,6 @@
 """One episode: a policy with given parameters in a task, from a seed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -113,6 +113,23 @@ class GymnasiumPlayer:
         action_noise: float = 0.0,
         contributes: bool = False,
     ) -> Episode:
+        steps = self.steps(theta, moments, seed, action_noise=action_noise, contributes=contributes)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                return end.value
+
+    def steps(
+        self,
+        theta: NDArray[np.float32],
+        moments: Moments,
+        seed: int,
+        *,
+        action_noise: float = 0.0,
+        contributes: bool = False,
+    ) -> Generator[tuple[int, float], None, Episode]:
+        """An episode as it goes: steps and return so far, after the reset and after each step."""
         respond, to_action = self.policy.bind(theta, moments), self.output.act
         flatten, step = self.input.flatten, self.environment.step
         limit = self.task.step_limit
@@ -124,6 +141,7 @@ class GymnasiumPlayer:
         total, length, end = 0.0, 0, False
 
         observation, info = self.environment.reset(seed=seed)
+        yield length, total
         while not end and length < limit:
             x = flatten(observation)
             if not take_in(x, sums, contributes):
@@ -140,6 +158,7 @@ class GymnasiumPlayer:
                 record.see(observation, info)
             if not length % SLICE and self.should_stop():
                 raise Interrupted
+            yield length, total
         known = length or self.task.behavior.summary == "trace"
         b = record.result(observation, info) if known else _unknown(self.task)
         observed = Moments(length, *sums) if contributes else None
