@@ -85,17 +85,23 @@ def storing(path: Path) -> Iterator[None]:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """All of `data` at `path`, or what was there before, whenever the machine stops."""
+    with storing(path), replacing(path) as temporary:
+        write_synced(temporary, data)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path to write at; what is there at the end, on the disk, replaces `path`."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.writing")
-    with storing(path):
-        _remove_leftovers(path)
-        try:
-            write_synced(temporary, data)
-            os.replace(temporary, path)
-        except BaseException:
-            with suppress(OSError):  # the first error is the one to tell
-                temporary.unlink(missing_ok=True)
-            raise
-        sync_directory(path.parent)
+    _remove_leftovers(path)
+    try:
+        yield temporary
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):  # the first error is the one to tell
+            temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
 
 
 def write_synced(path: Path, data: bytes) -> None:
