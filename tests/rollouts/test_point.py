@@ -229,16 +229,16 @@ def test_pictures_show_the_walls_and_the_robot():
     environment.path.append((3.0, -10.0))
     image = environment.render()
     assert image is not None
-    assert image.shape == (480, 480, 3)
+    assert image.shape == (640, 640, 3)
     assert image.dtype == np.uint8
 
     def colour(x, y):
-        scale = 480 / 36
+        scale = 640 / 36
         return image[int((18 - y) * scale), int((x + 6) * scale)].tolist()
 
     wall, robot, ground = [70, 70, 80], [200, 60, 40], [250, 250, 250]
     for point in ((5.5, 0.0), (4.0, HALF_WIDTH), (4.0, -HALF_WIDTH)):
         assert colour(*point) == wall
     assert colour(3.0, -10.0) == robot
-    assert colour(2.5, 0.0) == colour(4.0, 0.0) == colour(20.0, 10.0) == ground
+    assert colour(2.5, 0.0) == colour(4.0, 0.0) == colour(21.0, 10.0) == ground
     assert PointTrapEnv().render() is None

@@ -138,8 +138,8 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         self.model = model_of(self.body, trap)
         self.data = data = mujoco.MjData(self.model)
         _keep_out_of_the_working_directory()
-        frame = self.model.opt.timestep * self.body.frame_skip
-        self.metadata = {**BodyEnv.metadata, "render_fps": round(1 / frame)}
+        self.dt = self.model.opt.timestep * self.body.frame_skip  # seconds of a step
+        self.metadata = {**BodyEnv.metadata, "render_fps": round(1 / self.dt)}
         self.render_mode = render_mode
         self.camera = Camera(self.model, self.body.distance) if render_mode == "rgb_array" else None
 

@@ -1,6 +1,7 @@
 """`point-trap`: a point robot with inertia in front of the paper's three walls."""
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
@@ -14,6 +15,7 @@ from nses.rollouts.native.network import ACTIVATIONS
 from nses.rollouts.native.point import (
     ACTIONS,
     COS,
+    DT,
     HEADING,
     OBSERVATIONS,
     RADIUS,
@@ -49,7 +51,7 @@ class PointTrapEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
     def __init__(self, half_width: float = HALF_WIDTH, render_mode: str | None = None):
         if not 2 * RADIUS < half_width < 100:
             raise ValueError(f"half_width must lie between {2 * RADIUS} and 100, got {half_width}.")
-        self.half_width = half_width
+        self.half_width, self.dt = half_width, DT
         self.render_mode = render_mode
         self.walls = walls_of(half_width)
         self.observation_space = spaces.Box(-BOUNDS, BOUNDS, dtype=np.float64)
@@ -149,30 +151,40 @@ def native(task: Task, policy: Policy, half_width: float) -> PointPlayer | None:
     return PointPlayer(task, policy, half_width) if fits else None
 
 
-PIXELS = 480
+PIXELS = 640
 VIEW = (-6.0, 30.0)  # both axes; y is centred
+FINER = 2  # drawn so much larger, for smooth edges
+GROUND, GRID, LABEL, WALL = (250, 250, 250), (234, 235, 239), (150, 152, 160), (70, 70, 80)
+OLD, NEW, ROBOT = np.array([200, 214, 236]), np.array([40, 100, 190]), (200, 60, 40)
 
 
 def draw(
     walls: NDArray[np.float64], path: list[tuple[float, float]], heading: float
 ) -> NDArray[np.uint8]:
-    """The robot, its path and the walls from above, (480, 480, 3)."""
-    scale = PIXELS / (VIEW[1] - VIEW[0])
-    px = (np.arange(PIXELS) + 0.5) / scale + VIEW[0]
-    py = ((np.arange(PIXELS)[::-1] + 0.5) / scale - (VIEW[1] - VIEW[0]) / 2)[:, None]
-    image = np.full((PIXELS, PIXELS, 3), 250, np.uint8)
+    """The robot, its path (darker: later) and the walls from above, (640, 640, 3)."""
+    from PIL import Image, ImageDraw, ImageFont  # which Matplotlib brings
 
-    def pixels(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[Any, Any]:
-        column = ((x - VIEW[0]) * scale).astype(int).clip(0, PIXELS - 1)
-        row = (((VIEW[1] - VIEW[0]) / 2 - y) * scale).astype(int).clip(0, PIXELS - 1)
-        return row, column
+    low, high = VIEW
+    scale = FINER * PIXELS / (high - low)
+    image = Image.new("RGB", (FINER * PIXELS, FINER * PIXELS), GROUND)
+    pen = ImageDraw.Draw(image)
 
+    def place(x: float, y: float) -> tuple[float, float]:
+        return (x - low) * scale, ((high - low) / 2 - y) * scale
+
+    font = ImageFont.load_default(13 * FINER)
+    for x in range(0, int(high), 5):
+        pen.line([place(x, high), place(x, -high)], GRID, FINER)
+        pen.text(place(x, low - 10), f"x = {x}" if x == 0 else str(x), LABEL, font, anchor="mb")
     for x0, x1, y0, y1 in walls + (RADIUS - 0.1) * np.array([1, -1, 1, -1]):
-        image[(x0 <= px) & (px <= x1) & (y0 <= py) & (py <= y1)] = (70, 70, 80)
-    trail = np.array(path)
-    image[pixels(trail[:, 0], trail[:, 1])] = (120, 160, 220)
-    x, y = path[-1]
-    image[(px - x) ** 2 + (py - y) ** 2 <= (1.5 * RADIUS) ** 2] = (200, 60, 40)
-    nose = np.linspace(0.0, 4 * RADIUS, 12)
-    image[pixels(x + nose * np.cos(heading), y + nose * np.sin(heading))] = (200, 60, 40)
-    return image
+        pen.rectangle([place(x0, y1), place(x1, y0)], WALL)
+    width = round(0.16 * scale)
+    for i, (start, end) in enumerate(pairwise(path)):
+        shade = OLD + (NEW - OLD) * i // len(path)
+        pen.line([place(*start), place(*end)], tuple(shade.tolist()), width)
+    edge = (high - low) / 2 - 2 * RADIUS  # where the robot is seen when it has left the view
+    x, y = np.clip(path[-1], (low + 2 * RADIUS, -edge), (high - 2 * RADIUS, edge)).tolist()
+    nose = place(x + 3.5 * RADIUS * math.cos(heading), y + 3.5 * RADIUS * math.sin(heading))
+    pen.line([place(x, y), nose], ROBOT, width)
+    pen.circle(place(x, y), 1.6 * RADIUS * scale, ROBOT)
+    return np.asarray(image.reduce(FINER))
