@@ -17,6 +17,7 @@ nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
   nses resume RUN          continue a run, exactly
   nses evaluate RUN        fresh episodes of a trained policy
   nses replay RUN          any policy of any past generation, rebuilt from the log
+  nses render RUN          a video of a trained policy, or of all members side by side
   nses compare RUN...      medians, intervals, tests, curves and one page of any runs
   nses reproduce TASK      all four algorithms, several seeds, then such a comparison
   nses info RUN            what a run is and how far it got
@@ -35,6 +36,7 @@ COMMANDS = {
     "resume": "training",
     "evaluate": "looking",
     "replay": "looking",
+    "render": "showing",
     "compare": "looking",
     "reproduce": "training",
     "info": "looking",

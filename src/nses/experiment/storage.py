@@ -85,23 +85,26 @@ def storing(path: Path) -> Iterator[None]:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """All of `data` at `path`, or what was there before, whenever the machine stops."""
-    with storing(path), replacing(path) as temporary:
+    with replacing(path) as temporary, storing(path):
         write_synced(temporary, data)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path to write at; what is there at the end, on the disk, replaces `path`."""
+    """A temporary path to write at; what is there at the end replaces `path`."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.writing")
-    _remove_leftovers(path)
+    with storing(path):
+        _remove_leftovers(path)
     try:
         yield temporary
-        os.replace(temporary, path)
+        with storing(path):
+            os.replace(temporary, path)
     except BaseException:
         with suppress(OSError):  # the first error is the one to tell
             temporary.unlink(missing_ok=True)
         raise
-    sync_directory(path.parent)
+    with storing(path):
+        sync_directory(path.parent)
 
 
 def write_synced(path: Path, data: bytes) -> None:
