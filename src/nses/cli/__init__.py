@@ -20,6 +20,7 @@ nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
   nses render RUN          a video of a trained policy, or of all members side by side
   nses compare RUN...      medians, intervals, tests, curves and one page of any runs
   nses reproduce TASK      all four algorithms, several seeds, then such a comparison
+  nses export RUN          a trained policy as an ONNX file, with a model card
   nses info RUN            what a run is and how far it got
   nses tasks               the tasks that come along
   nses estimate TASK       what a recipe will cost here, from a short measurement
@@ -38,6 +39,7 @@ COMMANDS = {
     "replay": "looking",
     "render": "showing",
     "compare": "looking",
+    "export": "showing",
     "reproduce": "training",
     "info": "looking",
     "tasks": "looking",

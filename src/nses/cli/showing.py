@@ -1,4 +1,4 @@
-"""Commands that show a policy to others: render."""
+"""Commands that show a policy to others: render, export."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -59,4 +59,36 @@ def render_command(argv: list[str]) -> int:
     size = video.path.stat().st_size / 1e6
     name = shlex.quote(str(video.path))
     say(console, "video", f"{name} ({duration(video.seconds)}, {size:.1f} MB)", width)
+    return 0
+
+
+def export_command(argv: list[str]) -> int:
+    import tyro
+
+    @dataclass(frozen=True)
+    class Arguments:
+        run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+        """The run directory."""
+        policy: str = "best"
+        """best, final (the member updated last) or member:I."""
+        output: str | None = None
+        """The directory to write to; the run directory if not given."""
+
+    given = parse(Arguments, argv, "export", "policy.onnx and MODEL_CARD.md of a trained policy.")
+    import shlex
+
+    from nses.experiment.onnx_export import export
+    from nses.experiment.progress import say
+    from nses.experiment.run import load
+
+    console = terminal()
+    exported = export(load(given.run), given.policy, given.output)
+    say(console, "policy", f"{shlex.quote(str(exported.model))} ({given.policy})")
+    say(console, "model card", shlex.quote(str(exported.card)))
+    say(
+        console,
+        "checked",
+        f"outputs differ by at most {exported.difference:.1e} in "
+        f"{exported.observations} observations (onnxruntime)",
+    )
     return 0

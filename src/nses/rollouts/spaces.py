@@ -74,6 +74,32 @@ def output_of(space: spaces.Space[Any]) -> Output:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """A part of a space that has no parts; Dict and Tuple have several."""
+
+    name: str
+    space: Any  # Box, Discrete, MultiBinary or MultiDiscrete
+    keys: tuple[Any, ...] = ()  # the way to it
+
+    def of(self, observation: Any) -> Any:
+        for key in self.keys:
+            observation = observation[key]
+        return observation
+
+
+def leaves(space: spaces.Space[Any], name: str, keys: tuple[Any, ...] = ()) -> list[Leaf]:
+    """In the order in which Gymnasium flattens them."""
+    match space:
+        case spaces.Dict():
+            parts = list(space.spaces.items())
+        case spaces.Tuple():
+            parts = list(enumerate(space.spaces))
+        case _:
+            return [Leaf(name, space, keys)]
+    return [x for key, part in parts for x in leaves(part, f"{name}.{key}", (*keys, key))]
+
+
 def describe(space: spaces.Space[Any]) -> dict[str, Any]:
     """A space as JSON, so that a policy can be loaded without its environment."""
     match space:

@@ -1,0 +1,214 @@
+"""What a person who gets a policy has to know of it, as Markdown."""
+
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from nses.experiment.build import has_pixels, task_of
+from nses.experiment.config import to_dict
+from nses.experiment.progress import short
+from nses.experiment.recipes import recipe
+from nses.experiment.run import Run, read_config
+from nses.rollouts.spaces import leaves
+
+MODEL_CARD = "MODEL_CARD.md"
+# Settings that say where and how fast a run happened, not what it is.
+PRACTICAL = ("run_dir", "workers", "backend", "native", "deadline", "checkpoint_seconds")
+UNTOLD = frozenset([*PRACTICAL, "keep_every", "tensorboard", "seed", "task", "recipe", "algorithm"])
+
+
+def changes_of(run: Run) -> dict[str, Any]:
+    """Settings that are not those of the recipe."""
+    config = run.config
+    base = to_dict(recipe(config.task, config.recipe, config.algorithm))
+    with suppress(ValueError):  # of a task that cannot be made here
+        base["distance"] = task_of(replace(config, distance=None)).distance
+    return {
+        name: value
+        for name, value in to_dict(config).items()
+        if name not in UNTOLD and value != base[name]
+    }
+
+
+def command_of(run: Run) -> str:
+    """What trains this very policy again."""
+    config = run.config
+    words = ["nses", "train", config.task, "--algorithm", config.algorithm]
+    words += ["--recipe", config.recipe, "--seed", str(config.seed)]
+    for name, value in changes_of(run).items():
+        flag = name.replace("_", "-")
+        if value is None:  # of the command line, only the task's own limit can undo a recipe's
+            value = task_of(config).step_limit
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            values = value if isinstance(value, list) else [value]
+            words += [f"--{flag}", *map(str, values)]
+    return shlex.join(words)
+
+
+def interval(x: Sequence[float]) -> tuple[float, float] | None:
+    """95 % of Student's t around the mean; None of a single number."""
+    from scipy.special import stdtrit
+
+    if len(x) < 2:
+        return None
+    half = float(stdtrit(len(x) - 1, 0.975)) * float(np.std(x, ddof=1)) / math.sqrt(len(x))
+    return float(np.mean(x)) - half, float(np.mean(x)) + half
+
+
+def model_card(run: Run, which: str, difference: float, observations: int) -> str:
+    """The card of a policy whose ONNX file was compared with it."""
+    config, state = run.config, run.state
+    rows = {
+        "task": f"`{config.task}`",
+        "algorithm": f"`{config.algorithm}`",
+        "recipe": f"`{config.recipe}`",
+        "changed settings": ", ".join(f"`{name}={x}`" for name, x in changes_of(run).items())
+        or "none",
+        "seed": config.seed,
+        "policy": f"`{which}`, {_network(run)}, {state.members[0].theta.size:,} parameters",
+        "trained for": f"{state.generation:,} of {config.generations:,} generations, "
+        f"{state.episodes:,} episodes, {state.env_steps:,} environment steps",
+        "observations": f"`{run.facts.observation_space}`",
+        "actions": f"`{run.facts.action_space}`",
+        "versions": ", ".join(f"{name} {version}" for name, version in run.versions.items()),
+    }
+    table = "\n".join(f"| {name} | {_cell(value)} |" for name, value in rows.items())
+    return f"""\
+# The {which} policy of {config.task}, trained by {config.algorithm}
+
+Trained by nses, novelty-seeking evolution strategies
+([Conti et al. 2018](https://arxiv.org/abs/1712.06560)).
+
+| | |
+|---|---|
+{table}
+
+## How good it is
+
+{_results(run, which)}
+
+## How it was trained
+
+{_training(run)}
+
+## How to use it
+
+{_usage(run, which)}
+
+In {observations:,} observations, random ones and those of an episode where there was one, the
+outputs of the ONNX file in onnxruntime differed by at most {difference:.1e} from those of nses.
+
+## What it is for, and what not
+
+It is meant for the task above, for comparison and for the study of how policies explore. It has
+seen nothing but this simulation, works nowhere else that is known, and must not control anything
+that can do harm.
+"""
+
+
+def _results(run: Run, which: str) -> str:
+    if which != "best":
+        return (
+            "This policy is not the best of its run and was not tested at its end; "
+            f"`nses evaluate RUN --policy {shlex.quote(which)}` plays fresh episodes."
+        )
+    best, retest = run.best, run.retest
+    score = (
+        f"Score when it won: **{short(best.score)}**, the mean of {_episodes(run)} in generation "
+        f"{best.generation} (member {best.member}). It is the highest of many noisy means, so it "
+        "flatters."
+    )
+    if not retest:
+        return f"{score}\n\nThe run has not ended, so there is no re-test yet."
+    mean, std, ends = float(np.mean(retest)), float(np.std(retest)), interval(retest)
+    between = (
+        f"; 95 % interval of the mean (Student's t): {short(ends[0])} to {short(ends[1])}"
+        if ends
+        else ""
+    )
+    count = f"{len(retest)} fresh episode{'s' if len(retest) > 1 else ''}"
+    return (
+        f"{score}\n\nRe-test: **{short(mean)} ± {short(std)}**, mean and standard deviation of the "
+        f"returns of {count}{between}."
+    )
+
+
+def _episodes(run: Run) -> str:
+    count = run.config.evaluation_episodes
+    return f"{count} episodes" if count > 1 else "one episode"
+
+
+def _training(run: Run) -> str:
+    if run.own_task:
+        return "In Python, on a Task object that has no name; there is no command that repeats it."
+    text = f"```console\n$ {command_of(run)}\n```"
+    resumed = read_config(run.path).get("resumed", [])
+    if resumed:
+        times = "once" if len(resumed) == 1 else f"{len(resumed)} times"
+        text += f"\n\nThe run was resumed {times}, which changes nothing in its result."
+    return text
+
+
+def _network(run: Run) -> str:
+    if has_pixels(run.facts):
+        return "a convolutional network with virtual batch norm"
+    config = run.config
+    hidden = " × ".join(map(str, config.hidden)) or "no"
+    scaled = "normalised" if config.normalize else "raw"
+    return f"an MLP on {scaled} observations, {hidden} hidden units ({config.activation})"
+
+
+def _usage(run: Run, which: str) -> str:
+    settings = {"max_steps": run.config.max_steps, **run.config.environment_arguments}
+    arguments = [f"{name}={value!r}" for name, value in settings.items() if value is not None]
+    task = f"nses.make_task({', '.join([json.dumps(run.config.task), *arguments])})"
+    environment = "...  # of the task" if run.own_task else f"{task}.make()"
+    return f"""\
+With onnxruntime alone (`pip install onnxruntime`), one observation or many at a time:
+
+```python
+import numpy as np
+import onnxruntime
+
+session = onnxruntime.InferenceSession("policy.onnx", providers=["CPUExecutionProvider"])
+action, output = session.run(["action", "output"], {_inputs(run)})
+environment.step(action[0])
+```
+
+With nses, from the run directory:
+
+```python
+import nses
+
+policy = nses.load("RUN").policy({json.dumps(which)})
+environment = {environment}
+observation, info = environment.reset(seed=0)
+action = policy(observation)
+```"""
+
+
+def _inputs(run: Run) -> str:
+    """The second argument of `session.run`, as Python."""
+
+    def one(leaf: Any) -> str:
+        keys = "".join(f"[{key!r}]" for key in leaf.keys)
+        return f'"{leaf.name}": np.array([observation{keys}], np.{np.dtype(leaf.space.dtype)})'
+
+    return (
+        "{"
+        + ", ".join(one(leaf) for leaf in leaves(run.facts.observation_space, "observation"))
+        + "}"
+    )
+
+
+def _cell(value: Any) -> str:
+    """On one line, and without the sign that ends a cell."""
+    return " ".join(str(value).split()).replace("|", "\\|")
