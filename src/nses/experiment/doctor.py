@@ -25,6 +25,7 @@ EXTRAS = {
     "ray": "ray",
     "dashboard": "dash",
     "video": "imageio_ffmpeg",
+    "onnx": "onnxruntime",
 }
 
 
