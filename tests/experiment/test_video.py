@@ -307,6 +307,20 @@ def test_bodies_are_filmed_as_evaluate_plays_them(name, tmp_path, capfd):
 
 
 @pytest.mark.slow
+def test_what_mujoco_says_of_a_model_reaches_neither_terminal_nor_directory(tmp_path):
+    settings = {**SMALL, "max_steps": 3, "n": 4, "generations": 1}
+    run = nses.train("HalfCheetah-v5", run_dir=str(tmp_path / "run"), **settings)
+    (tmp_path / "here").mkdir()
+    argv = [sys.executable, "-m", "nses", "render", str(run.path)]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path / "here", check=False)
+    if "pictures need OpenGL" in done.stderr:
+        pytest.skip(done.stderr)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["best", "video"]
+    assert not list((tmp_path / "here").iterdir())
+
+
+@pytest.mark.slow
 def test_atari_is_filmed_as_evaluate_plays_it(tmp_path):
     pytest.importorskip("ale_py")
     settings = {**SMALL, "n": 4, "generations": 1, "max_steps": 60, "reference": 4}

@@ -64,9 +64,10 @@ def opengl() -> Iterator[None]:
         yield
     except Exception as error:  # from any of several libraries
         raise ValueError(
-            f"pictures need OpenGL, which does not work here: {error}. Without a screen, "
-            "install OSMesa (Debian and Ubuntu: apt-get install libosmesa6) and set "
-            "MUJOCO_GL=osmesa, or with a GPU set MUJOCO_GL=egl."
+            "pictures need OpenGL, which does not work here: "
+            f"{str(error).rstrip('.')}. Without a screen, install OSMesa (Debian and Ubuntu: "
+            "apt-get install libosmesa6) and set MUJOCO_GL=osmesa, or with a GPU set "
+            "MUJOCO_GL=egl."
         ) from error
     finally:
         if not said:

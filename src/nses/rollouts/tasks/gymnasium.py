@@ -47,6 +47,10 @@ def make_environment(spec: EnvSpec, arguments: dict[str, Any]) -> gym.Env[Any, A
 
     The specification travels to the workers, who may not know the id: anybody can register one.
     """
+    if str(spec.entry_point).startswith("gymnasium.envs.mujoco"):
+        from nses.rollouts.tasks.mujoco import keep_out_of_the_working_directory
+
+        keep_out_of_the_working_directory()  # already while the model is read
     try:
         environment = gym.make(spec, disable_env_checker=True, **arguments)
     except (gym.error.Error, ImportError, TypeError) as error:

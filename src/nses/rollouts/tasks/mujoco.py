@@ -137,7 +137,7 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         self.reward = _choice("reward", reward, REWARDS)(self.body)
         self.model = model_of(self.body, trap)
         self.data = data = mujoco.MjData(self.model)
-        _keep_out_of_the_working_directory()
+        keep_out_of_the_working_directory()
         self.dt = self.model.opt.timestep * self.body.frame_skip  # seconds of a step
         self.metadata = {**BodyEnv.metadata, "render_fps": round(1 / self.dt)}
         self.render_mode = render_mode
@@ -222,7 +222,7 @@ class Guarded(gym.Wrapper[Any, Any, Any, Any]):
         super().__init__(environment)
         self.warnings = environment.get_wrapper_attr("data").warning.number
         self.last: tuple[Any, dict[str, Any]] = (None, {})
-        _keep_out_of_the_working_directory()
+        keep_out_of_the_working_directory()
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         self.last = self.env.reset(**arguments)
@@ -343,7 +343,7 @@ def native(task: Task, policy: MLP, arguments: Mapping[str, Any]) -> BodyPlayer 
         return None
 
 
-def _keep_out_of_the_working_directory() -> None:
+def keep_out_of_the_working_directory() -> None:
     """Sends MuJoCo's warnings to the log of this package, unless they go somewhere already.
 
     They would go to the console and to ./MUJOCO_LOG.TXT, thousands of them in a bad generation.
