@@ -16,6 +16,7 @@ from nses.experiment.build import policy_of
 from nses.experiment.captions import SMALLEST, WIDEST, Frame, fill, sheet_of
 from nses.experiment.evaluate import evaluate
 from nses.experiment.mp4 import mp4
+from nses.experiment.replay import rebuild
 from nses.experiment.storage import StorageFailed
 from nses.experiment.video import film, frames, render, visible
 from nses.rollouts.episode import player
@@ -96,6 +97,13 @@ def test_a_perturbed_episode_is_filmed_with_its_noise(run, tmp_path):
     played = player(task, policy).play(theta, moments, 77, action_noise=0.5)
     assert (episode.f, episode.length) == (played.f, played.length)
     assert episode.f != player(task, policy).play(theta, moments, 77).f
+
+
+def test_a_candidate_of_the_past_is_seen_in_the_very_episode_that_it_played(run):
+    video = render(run, "generation:4:candidate:7")
+    assert video.path == run.path / "generation-4-candidate-7.mp4"
+    logged = rebuild(run, 4, candidate=7).logged
+    assert video.scenes[0][0][1].f == logged
 
 
 def test_frames_tell_step_return_and_seconds_of_simulation(run):

@@ -14,7 +14,8 @@ def render_command(argv: list[str]) -> int:
         run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
         """The run directory."""
         policy: str = "best"
-        """best, final (the member updated last) or member:I."""
+        """best, final (the member updated last), member:I, or one of the past: generation:G, or
+        generation:G:candidate:I, which is seen in the very episode that it played."""
         episodes: int = 1
         """How many episodes, one after the other."""
         seed: int = 0
@@ -70,7 +71,8 @@ def export_command(argv: list[str]) -> int:
         run: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
         """The run directory."""
         policy: str = "best"
-        """best, final (the member updated last) or member:I."""
+        """best, final (the member updated last), member:I, or one of the past: generation:G or
+        generation:G:candidate:I."""
         output: str | None = None
         """The directory to write to; the run directory if not given."""
 

@@ -17,6 +17,7 @@ from nses.core.seeding import Purpose, episode_seeds
 from nses.experiment.build import policy_of, task_of
 from nses.experiment.captions import Frame, fill, sheet_of
 from nses.experiment.mp4 import Picture, encoder, mp4
+from nses.experiment.replay import parse_past, rebuild
 from nses.experiment.run import Run
 from nses.rollouts.episode import Episode, GymnasiumPlayer
 from nses.rollouts.policies import Policy
@@ -67,18 +68,27 @@ def render(
     task: Task | None = None,
     listener: Listener = ignore,
 ) -> Video:
-    """The first fresh episodes of this seed; with `grid`, of all members side by side."""
+    """The first fresh episodes of this seed; with `grid`, of all members side by side.
+
+    A candidate of the past (generation:G:candidate:I) is seen in the one episode that it played.
+    """
     if episodes < 1:
         raise ValueError(f"episodes must be at least 1, got {episodes}.")
     if grid and policy != "best":
         raise ValueError(f"a grid shows all members, so leave out the policy {policy!r}.")
+    name = MEMBERS if grid else policy.replace(":", "-")
+    path = run.path / f"{name}.mp4" if output is None else Path(output)
+    if "candidate" in policy:
+        past = rebuild(run, **parse_past(policy))
+        assert past.candidate is not None
+        seed = int(past.episodes.seeds[past.candidate])
+        take = Take(policy, past.theta, past.moments, seed, run.config.action_noise)
+        return shoot(run, [[take]], path, fps, max_steps, task, listener)
     if grid:
         members = enumerate(run.state.members)
         shown = [(f"member {i}", member.theta, member.moments) for i, member in members]
     else:
         shown = [(policy, *run.parameters(policy))]
-    name = MEMBERS if grid else policy.replace(":", "-")
-    path = run.path / f"{name}.mp4" if output is None else Path(output)
     seeds = episode_seeds(run.config.seed, seed, 0, Purpose.FRESH_EPISODES, episodes).tolist()
     which = [f", episode {i + 1} of {episodes}" if episodes > 1 else "" for i in range(episodes)]
     scenes = [
