@@ -1,6 +1,5 @@
 """ONNX files: they act as the policies do, wherever onnxruntime runs; and their cards."""
 
-import shlex
 import sys
 from dataclasses import replace
 
@@ -11,10 +10,8 @@ from gymnasium import spaces
 
 import nses
 from nses.cli import main
-from nses.cli.arguments import configuration
 from nses.experiment import onnx_export as module
-from nses.experiment.config import to_dict
-from nses.experiment.model_card import UNTOLD, changes_of, command_of, interval, model_card
+from nses.experiment.model_card import interval, model_card
 from nses.experiment.onnx_export import (
     TOLERANCE,
     difference,
@@ -243,27 +240,6 @@ def test_the_interval_is_that_of_student():
     expected = stats.t.interval(0.95, 11, x.mean(), stats.sem(x))
     assert interval(x) == pytest.approx(expected)
     assert interval(x[:1]) is None
-
-
-@pytest.mark.parametrize(
-    ("task", "settings"),
-    [
-        ("point-trap", {"environment": {"half_width": 2.5}, "hidden": (3, 4), "sigma": 0.03}),
-        ("CartPole-v1", {"behavior": "final-observation:0", "normalize": False, "max_steps": 30}),
-        ("CartPole-v1", {"distance": "euclidean", "weight_per_member": True}),
-    ],
-)
-def test_the_command_of_the_card_is_that_of_the_run(task, settings, tmp_path):
-    run = train(task, tmp_path, generations=1, **settings)
-    words = shlex.split(command_of(run))
-    assert words[:2] == ["nses", "train"]
-    again = to_dict(configuration(words[2:], "train", ""))
-    again["distance"] = again["distance"] or "squared-euclidean"  # as the task says
-    told = set(again) - UNTOLD | {"seed", "task", "recipe", "algorithm"}
-    assert {name: again[name] for name in told} == {
-        name: value for name, value in to_dict(run.config).items() if name in told
-    }
-    assert "distance" not in changes_of(run) or settings.get("distance") == "euclidean"
 
 
 @pytest.mark.slow

@@ -10,17 +10,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
 from nses.execution.cpus import ONE_THREAD
+from nses.experiment.command import train_words
 from nses.experiment.config import Config
 from nses.experiment.interruption import Interruption, Stopped
 from nses.experiment.loggers import METRICS
-from nses.experiment.recipes import recipe as recipe_of
 
 POLL_SECONDS = 0.2
 PATIENCE = 8.0  # seconds for all runs that are asked to stop to write their checkpoints
@@ -54,29 +54,10 @@ class Job:
 
     def arguments(self, workers: int) -> list[str]:
         """Of `nses`; what they do not say is as in the recipe."""
-        c = self.config
         alone = workers == 1 and self.native
         backend = ["--backend", "serial"] if alone else ["--workers", str(workers)]
-        return [
-            "train", c.task, "--algorithm", c.algorithm, "--recipe", c.recipe,
-            "--run-dir", str(self.directory), *flags_of(c), *backend,
-        ]  # fmt: skip
-
-
-def flags_of(config: Config) -> list[str]:
-    """The settings in which a configuration differs from its recipe."""
-    base = recipe_of(config.task, config.recipe, config.algorithm)
-    words = []
-    for field in fields(Config):
-        value, flag = getattr(config, field.name), field.name.replace("_", "-")
-        if value == getattr(base, field.name):
-            continue
-        if isinstance(value, bool):
-            words.append(f"--{flag}" if value else f"--no-{flag}")
-        else:
-            values = value if isinstance(value, tuple) else (value,)
-            words += [f"--{flag}", *map(str, values)]
-    return words
+        place = ["--run-dir", str(self.directory), "--no-pictures"]
+        return [*train_words(self.config), *place, *backend]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 
 from nses.experiment import checkpoint
-from nses.experiment.config import to_dict
-from nses.experiment.recipes import GENERAL, recipe
+from nses.experiment.command import changes_of
+from nses.experiment.recipes import GENERAL
 from nses.experiment.run import Run
 from nses.rollouts.tasks.catalog import ATARI, SHIPPED, make_task
 
@@ -18,19 +18,13 @@ def facts_of(run: Run) -> dict[str, Any]:
     if not checkpoint.stored(run.path / checkpoint.DIRECTORY):
         return {"task": config.task, "algorithm": config.algorithm, "generation": "none yet"}
     state, retest = run.state, run.retest
-    base = to_dict(recipe(config.task, config.recipe, config.algorithm))
-    changes = {
-        name: value
-        for name, value in to_dict(config).items()
-        if value != base[name] and name not in ("seed", "run_dir", "generations", "distance")
-    }
     records = run.metrics
     facts: dict[str, Any] = {
         "task": config.task,
         "algorithm": config.algorithm,
         "seed": config.seed,
         "recipe": config.recipe,
-        "changed settings": changes or "none",
+        "changed settings": changes_of(config) or "none",
         "generation": f"{state.generation} of {config.generations}"
         + (", finished" if run.finished else ""),
         "best score": state.best.score,

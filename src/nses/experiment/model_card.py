@@ -4,53 +4,17 @@ import json
 import math
 import shlex
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from nses.experiment.build import has_pixels, task_of
-from nses.experiment.config import to_dict
+from nses.experiment.build import has_pixels
+from nses.experiment.command import changes_of, train_command
 from nses.experiment.progress import short
-from nses.experiment.recipes import recipe
 from nses.experiment.run import Run, read_config
 from nses.rollouts.spaces import leaves
 
 MODEL_CARD = "MODEL_CARD.md"
-# Settings that say where and how fast a run happened, not what it is.
-PRACTICAL = ("run_dir", "workers", "backend", "native", "deadline", "checkpoint_seconds")
-UNTOLD = frozenset([*PRACTICAL, "keep_every", "tensorboard", "seed", "task", "recipe", "algorithm"])
-
-
-def changes_of(run: Run) -> dict[str, Any]:
-    """Settings that are not those of the recipe."""
-    config = run.config
-    base = to_dict(recipe(config.task, config.recipe, config.algorithm))
-    with suppress(ValueError):  # of a task that cannot be made here
-        base["distance"] = task_of(replace(config, distance=None)).distance
-    return {
-        name: value
-        for name, value in to_dict(config).items()
-        if name not in UNTOLD and value != base[name]
-    }
-
-
-def command_of(run: Run) -> str:
-    """What trains this very policy again."""
-    config = run.config
-    words = ["nses", "train", config.task, "--algorithm", config.algorithm]
-    words += ["--recipe", config.recipe, "--seed", str(config.seed)]
-    for name, value in changes_of(run).items():
-        flag = name.replace("_", "-")
-        if value is None:  # of the command line, only the task's own limit can undo a recipe's
-            value = task_of(config).step_limit
-        if isinstance(value, bool):
-            words.append(f"--{flag}" if value else f"--no-{flag}")
-        else:
-            values = value if isinstance(value, list) else [value]
-            words += [f"--{flag}", *map(str, values)]
-    return shlex.join(words)
 
 
 def interval(x: Sequence[float]) -> tuple[float, float] | None:
@@ -70,7 +34,7 @@ def model_card(run: Run, which: str, difference: float, observations: int) -> st
         "task": f"`{config.task}`",
         "algorithm": f"`{config.algorithm}`",
         "recipe": f"`{config.recipe}`",
-        "changed settings": ", ".join(f"`{name}={x}`" for name, x in changes_of(run).items())
+        "changed settings": ", ".join(f"`{name}={x}`" for name, x in changes_of(config).items())
         or "none",
         "seed": config.seed,
         "policy": f"`{which}`, {_network(run)}, {state.members[0].theta.size:,} parameters",
@@ -149,7 +113,7 @@ def _episodes(run: Run) -> str:
 def _training(run: Run) -> str:
     if run.own_task:
         return "In Python, on a Task object that has no name; there is no command that repeats it."
-    text = f"```console\n$ {command_of(run)}\n```"
+    text = f"```console\n$ {train_command(run.config)}\n```"
     resumed = read_config(run.path).get("resumed", [])
     if resumed:
         times = "once" if len(resumed) == 1 else f"{len(resumed)} times"

@@ -106,7 +106,7 @@ def _jobs(
         Job(
             changed(
                 recipe_of(arm.task, recipe, arm.algorithm),
-                {"seed": seed, "pictures": False, **settings, **arm.settings},
+                {"seed": seed, **settings, **arm.settings},
             ),
             directory / arm.directory / f"seed-{seed}",
             native=natives[arm.task],
