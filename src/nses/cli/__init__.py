@@ -21,6 +21,7 @@ nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
   nses compare RUN...      medians, intervals, tests, curves and one page of any runs
   nses reproduce TASK      all four algorithms, several seeds, then such a comparison
   nses export RUN          a trained policy as an ONNX file, with a model card
+  nses watch DIR           a live page of runs while they train
   nses info RUN            what a run is and how far it got
   nses tasks               the tasks that come along
   nses estimate TASK       what a recipe will cost here, from a short measurement
@@ -41,6 +42,7 @@ COMMANDS = {
     "compare": "looking",
     "export": "showing",
     "reproduce": "training",
+    "watch": "watching",
     "info": "looking",
     "tasks": "looking",
     "estimate": "training",

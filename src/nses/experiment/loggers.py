@@ -19,6 +19,8 @@ from nses.experiment.storage import write_atomically
 log = logging.getLogger("nses")
 
 METRICS = "metrics.jsonl"
+LISTS = ("behavior", "selection")
+COLUMNS = ("seconds", "steps_per_second", *(f.name for f in fields(Report) if f.name not in LISTS))
 
 
 def record_of(report: Report, seconds: float, duration: float, env_steps: int) -> dict[str, Any]:
@@ -37,7 +39,7 @@ def _standard(value: Any) -> Any:
 
 def read_generations(path: Path) -> Iterator[dict[str, Any]]:
     """The generations of a log; a torn last line and the marks of gaps are left out."""
-    return (record for record in _records(path) if "generation" in record)
+    return (r for r in _records(path) if "generation" in r and _numeric(r))
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
@@ -47,12 +49,37 @@ def _records(path: Path) -> Iterator[dict[str, Any]]:
     except FileNotFoundError:
         return
     for line in text.splitlines():
-        try:
-            record = json.loads(line)
-            _last(record)
-        except (ValueError, TypeError, LookupError):
-            continue
-        yield record
+        record = _record_in(line)
+        if record is not None:
+            yield record
+
+
+def record_in(line: str | bytes) -> dict[str, Any] | None:
+    """A generation or a gap; None if the line is torn, or words stand where numbers should."""
+    record = _record_in(line)
+    return record if record is not None and _numeric(record) else None
+
+
+def _record_in(line: str | bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+        _last(record)
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
+    return record
+
+
+def _numeric(record: dict[str, Any]) -> bool:
+    """Whether all that we write are numbers; what others add may be anything."""
+    values = (record.get(name) for name in COLUMNS)
+    return all(map(_number, values)) and all(
+        isinstance(numbers := record.get(name, []), list) and all(map(_number, numbers))
+        for name in LISTS
+    )
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) or value is None
 
 
 def _last(record: dict[str, Any]) -> int:
