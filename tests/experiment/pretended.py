@@ -48,6 +48,48 @@ def write_metrics(path, records):
     (path / "metrics.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
 
 
+def make_run(
+    path,
+    scores,
+    *,
+    task="point-trap",
+    algorithm="es",
+    seed=0,
+    generations=None,
+    retest=None,
+    behaviors=None,
+    pace=1.0,
+    **settings,
+):
+    """A run whose updated members scored so; it has ended if there is a re-test.
+
+    `behaviors` are where they ended, or False for behaviors that are not in two dimensions.
+    """
+    total = generations or max(1, len(scores))
+    given = {"seed": seed, "generations": total, **settings}
+    config = changed(recipe(task, "laptop", algorithm), given)
+    path.mkdir(parents=True)
+    write_config(path, config, Facts(BOX, BOX, 0 if behaviors is False else 2), False)
+    best = np.maximum.accumulate(np.array([-np.inf, *scores]))[1:].tolist()
+    records = []
+    for t, score in enumerate(scores, start=1):
+        b = [] if behaviors is False else list(behaviors[t - 1]) if behaviors else [t, seed]
+        records.append(
+            record(t, seed, config.members)
+            | {"score": float(score), "best": best[t - 1], "return_mean": float(score) - 1}
+            | {"env_steps": int(1000 * t * pace), "seconds": 3.6 * t * pace, "behavior": b}
+        )
+    write_metrics(path, records)
+    if retest is not None:
+        _test(path, best[-1], total, list(retest))
+    return load(path)
+
+
+def _test(path, score, generation, retest):
+    best = Best(np.zeros(3, np.float32), initial(6), np.zeros(2), score, generation, 0)
+    save_best(path / "best.safetensors", best, {"retest": json.dumps(retest)})
+
+
 def pretend(
     path, *, generation=20, total=None, algorithm="nsra-es", seed=0, task="point-trap", behavior=2
 ):
@@ -62,6 +104,5 @@ def pretend(
     records = [record(t, seed, config.members, behavior) for t in range(1, generation + 1)]
     write_metrics(path, records)
     if generation == total and records:
-        best = Best(np.zeros(3, np.float32), initial(6), np.zeros(2), records[-1]["best"], total, 0)
-        save_best(path / "best.safetensors", best, {"retest": "[1.0, 2.0, 3.0]"})
+        _test(path, records[-1]["best"], total, [1.0, 2.0, 3.0])
     return load(path)

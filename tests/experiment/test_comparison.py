@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 import scipy.stats
+from pretended import make_run
 from rich.console import Console
-from synthetic import make_run
 
 from nses.experiment import paper
 from nses.experiment.comparison import compare

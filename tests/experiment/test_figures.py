@@ -1,6 +1,6 @@
 import numpy as np
 from matplotlib.image import imread
-from synthetic import make_run
+from pretended import make_run
 
 from nses.experiment import figures
 from nses.experiment.comparison import compare

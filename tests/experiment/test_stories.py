@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from synthetic import make_run
+from pretended import make_run
 
 from nses.experiment.statistics import median_interval
 from nses.experiment.stories import coverage, curve_of, find_runs, loaded, story_of

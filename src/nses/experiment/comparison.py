@@ -18,7 +18,7 @@ from nses.experiment.statistics import (
     median,
     median_interval,
 )
-from nses.experiment.stories import AXES, Curve, Story, curve_of, story_of
+from nses.experiment.stories import Curve, Story, curve_of, story_of
 from nses.rollouts.tasks.catalog import SHIPPED, make_task
 
 MOST_NAMED_SETTINGS = 3
@@ -32,11 +32,16 @@ class Group:
     algorithm: str
     stories: tuple[Story, ...]
 
+    def curve(self, axis: str) -> Curve | None:
+        """The learning curve along an axis; None before anything was played."""
+        if axis not in self._curves:
+            self._curves[axis] = curve_of(self.stories, axis)
+        return self._curves[axis]
+
     @cached_property
-    def curves(self) -> dict[str, Curve]:
-        """The learning curve along each axis; none before anything was played."""
-        drawn = {axis: curve_of(self.stories, axis) for axis in AXES}
-        return {axis: curve for axis, curve in drawn.items() if curve is not None}
+    def _curves(self) -> dict[str, Curve | None]:
+        """Those that were asked for."""
+        return {}
 
     @property
     def best(self) -> list[float]:
@@ -111,7 +116,7 @@ def compare(runs: Iterable[Run]) -> list[Contest]:
 
 def _contest(task: str, stories: Sequence[Story]) -> Contest:
     groups, notes = [], []
-    for label, members in _grouped(stories).items():
+    for label, members in grouped(stories).items():
         kept, twice = _once_per_seed(members)
         groups.append(Group(label, kept[0].run.config.algorithm, tuple(kept)))
         notes += [f"{label}: {line}" for line in (*twice, *_state_of(kept))]
@@ -122,7 +127,7 @@ def _contest(task: str, stories: Sequence[Story]) -> Contest:
     return Contest(task, tuple(groups), rows, _pairs(task, groups), goal, tuple(notes))
 
 
-def _grouped(stories: Sequence[Story]) -> dict[str, list[Story]]:
+def grouped(stories: Sequence[Story]) -> dict[str, list[Story]]:
     """By algorithm, in the order of the paper, and by whatever else differs but the seed."""
     algorithms = [a for a in paper.COLUMNS if any(a == s.run.config.algorithm for s in stories)]
     groups: dict[str, list[Story]] = {}

@@ -11,10 +11,10 @@ from typing import Any, cast
 import numpy as np
 
 from nses.experiment import plots
-from nses.experiment.comparison import Group, _grouped
-from nses.experiment.plot_parts import CONFIG, FONT, NOTHING
+from nses.experiment.comparison import Group, grouped
 from nses.experiment.drawing import FAINT
 from nses.experiment.live import Live, View, Watcher
+from nses.experiment.plot_parts import CONFIG, FONT, NOTHING
 from nses.experiment.plots import Figure
 from nses.experiment.progress import short
 from nses.experiment.stories import AXES, Story
@@ -236,7 +236,7 @@ def _figures(
     story, task = live.story, live.story.run.config.task
     same = [run.story for run in view.runs if run.story.run.config.task == task]
     groups = [
-        Group(label, s[0].run.config.algorithm, tuple(s)) for label, s in _grouped(same).items()
+        Group(label, s[0].run.config.algorithm, tuple(s)) for label, s in grouped(same).items()
     ]
     begun = [Group(g.label, g.algorithm, tuple(s for s in g.stories if s.records)) for g in groups]
     drawn = {

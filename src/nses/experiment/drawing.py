@@ -1,6 +1,7 @@
 """What all pictures share: colours, quiet axes, and files. Matplotlib never opens a window."""
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,13 +26,25 @@ HUES: tuple[Color, ...] = (
 )
 WALL, INK, FAINT = "#3a3a42", "#222226", "#9a9aa2"
 
-# One hue per algorithm, the same in every picture.
+# One hue per algorithm, the same in every picture and on every page.
 ALGORITHM_HUES: dict[str, Color] = {
     "es": (0.45, 0.45, 0.49),
     "ns-es": HUES[1],
     "nsr-es": HUES[2],
     "nsra-es": HUES[0],
 }
+
+
+def colors_of(algorithms: Sequence[str]) -> list[Color]:
+    """One for each: its own, or as they come where one is there twice.
+
+    From the sixth on they are darker, then lighter.
+    """
+    if len({*algorithms}) == len(algorithms):
+        return [ALGORITHM_HUES[name] for name in algorithms]
+    turn = np.arange(len(algorithms))
+    age = np.array([0.5, 0.95, 0.1])[turn // len(HUES) % 3]
+    return [(r, g, b) for r, g, b in shades(turn, age).tolist()]
 
 
 def shades(member: NDArray[np.int64], age: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nses.experiment.comparison import Contest, Group
-from nses.experiment.drawing import ALGORITHM_HUES, HUES, INK, quiet, save
+from nses.experiment.drawing import HUES, INK, colors_of, quiet, save
 from nses.experiment.stories import AXES, Story, coverage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 4  # of panels, at most
-LINES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (4, 1, 1, 1)))  # groups of one algorithm
 
 
 def curve(story: Story, path: Path) -> None:
@@ -51,9 +50,9 @@ def curves(contests: Sequence[Contest], axis: str, path: Path) -> None:
 
     def draw(axes: "Axes", contest: Contest) -> None:
         for group, style in _styled(contest.groups):
-            if axis not in group.curves:
+            curve = group.curve(axis)
+            if curve is None:
                 continue
-            curve = group.curves[axis]
             whole = curve.runs == len(group.stories)
             label = f"{group.label} ({_runs(len(group.stories))})"
             for there, line in ((whole, style), (~whole, {**style, "linestyle": ":"})):
@@ -76,12 +75,11 @@ def weights(contests: Sequence[Contest], path: Path) -> bool:
 
     def draw(axes: "Axes", contest: Contest) -> None:
         adapting = [g for g in contest.groups if g.algorithm == "nsra-es"]
-        for (group, _), hue in zip(_styled(adapting), HUES * len(adapting), strict=False):
+        for group, style in _styled(adapting):
             for i, story in enumerate(group.stories):
-                axes.plot(
-                    story.column("generation"), story.column("weight"), color=hue, linewidth=0.8,
-                    alpha=0.8, label="_" if i else f"{group.label} ({_runs(len(group.stories))})",
-                )  # fmt: skip
+                label = "_" if i else f"{group.label} ({_runs(len(group.stories))})"
+                thin = {**style, "linewidth": 0.8, "alpha": 0.8}
+                axes.plot(story.column("generation"), story.column("weight"), **thin, label=label)
         axes.set_ylim(-0.03, 1.03)
         axes.set_xlabel("generation", fontsize=8, color=INK)
         axes.set_ylabel("w: novelty 0, reward 1", fontsize=8, color=INK)
@@ -135,15 +133,8 @@ def _panels(
 
 
 def _styled(groups: Sequence[Group]) -> list[tuple[Group, dict[str, Any]]]:
-    """A colour per algorithm; where one has several groups, a line style each."""
-    before: dict[str, int] = {}
-    styled = []
-    for group in groups:
-        i = before.get(group.algorithm, 0)
-        before[group.algorithm] = i + 1
-        color, line = ALGORITHM_HUES[group.algorithm], LINES[i % len(LINES)]
-        styled.append((group, {"color": color, "linewidth": 1.5, "linestyle": line}))
-    return styled
+    colors = colors_of([group.algorithm for group in groups])
+    return [(g, {"color": c, "linewidth": 1.5}) for g, c in zip(groups, colors, strict=True)]
 
 
 def _next_to(there: Any) -> Any:

@@ -4,14 +4,15 @@ import os
 import threading
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nses.core.values import Best
 from nses.experiment.loggers import METRICS, record_in
 from nses.experiment.run import BEST, CONFIG, Run, load
 from nses.experiment.storage import LOCK
-from nses.experiment.stories import Story, directories_of_runs
+from nses.experiment.stories import Story, directories_of_runs, told
 
 TRAINING, STOPPED, FINISHED = "training", "stopped", "finished"
 LATELY = 30.0  # seconds without a generation after which a run on another machine has stopped
@@ -99,7 +100,7 @@ class _Known:
 
     tail: Tail
     config: tuple[Stamp, Run] | None = None
-    best: tuple[Stamp, float, list[float]] = field(default=((), 0.0, []))
+    best: tuple[Stamp, tuple[Best, list[float]]] | None = None
 
 
 class Watcher:
@@ -153,12 +154,9 @@ def _look(name: str, known: _Known, locked: set[int] | None) -> Live:
         known.config = (stamp, load(path))
     run, records = known.config[1], known.tail.read()
     stamp = _stamp(path / BEST)
-    if known.best[0] != stamp:
-        best, returns = run.tested
-        known.best = (stamp, best.score, returns)
-    _, score, returns = known.best
-    current = bool(records) and records[-1].get("best") == score
-    story = Story(run, records, returns if current else [])
+    if known.best is None or known.best[0] != stamp:
+        known.best = (stamp, run.tested)
+    story = told(run, records, *known.best[1])
     _ = story.best, story.tested, story.behaviors  # what cannot be read fails here, and is named
     return Live(name, story, FINISHED if story.done else _state(path, story, locked))
 

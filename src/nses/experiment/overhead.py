@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nses.experiment.drawing import FAINT, HUES, INK, WALL, save, shades
 from nses.experiment.progress import short
-from nses.experiment.scenes import Scene
+from nses.experiment.scenes import Scene, limits
 from nses.experiment.stories import Story
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ def overhead(runs: Mapping[str, Sequence[Story]], scene: Scene, path: Path) -> N
         for i, row in enumerate(runs.values())
         for j, story in enumerate(row)
     }
-    low, high = _limits(list(traces.values()), scene)
+    low, high = limits(np.concatenate([trace.b for trace in traces.values()]), scene)
+    high = high + np.array([0.0, 0.07 * (high - low).max()])  # room for the number on top
     sheet = Sheet(low, high, len(runs), max(len(row) for row in runs.values()))
     figure = Figure((sheet.width, sheet.height), facecolor="white")
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -120,21 +121,6 @@ def overhead(runs: Mapping[str, Sequence[Story]], scene: Scene, path: Path) -> N
     members = max((int(m) + 1 for trace in traces.values() for m in trace.member), default=0)
     _legend(figure, members, scene)
     save(figure, path)
-
-
-def _limits(
-    traces: Sequence[Trace], scene: Scene
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lowest and highest (x, y) of all there is to see, and a margin."""
-    corners = [[(x0, y0), (x1, y1)] for x0, x1, y0, y1 in scene.walls]
-    points = [*corners, *(trace.b for trace in traces), *([[scene.start]] if scene.start else [])]
-    seen = np.concatenate([np.empty((0, 2)), *(np.reshape(p, (-1, 2)) for p in points)])
-    seen = seen[np.isfinite(seen).all(axis=1)]
-    if not len(seen):
-        return np.array([-1.0, -1.0]), np.array([1.0, 1.0])
-    low, high = seen.min(axis=0), seen.max(axis=0)
-    margin = max(0.05 * float((high - low).max()), 1e-6)
-    return low - margin, high + np.array([margin, 2.5 * margin])  # room for the number on top
 
 
 def _diamonds(axes: "Axes", sheet: Sheet, traces: Mapping[tuple[int, int], Trace]) -> None:

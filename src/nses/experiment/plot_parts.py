@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nses.experiment import paper
-from nses.experiment.comparison import Group
-from nses.experiment.drawing import FAINT, HUES, INK, WALL, shades
+from nses.experiment.drawing import FAINT, INK, WALL
 from nses.experiment.stories import Floats, Story
 
 DIGITS = 5  # of a number in a picture
@@ -42,17 +40,6 @@ def rounded(values: ArrayLike, digits: int = DIGITS) -> list[float | None]:
 def css(color: Sequence[float] | NDArray[np.float64], opacity: float = 1.0) -> str:
     r, g, b = (round(255 * float(c)) for c in color)
     return f"rgb({r},{g},{b})" if opacity == 1 else f"rgba({r},{g},{b},{opacity:g})"
-
-
-def colors(groups: Sequence[Group]) -> list[tuple[float, ...]]:
-    """One per group: that of its algorithm on every page, or as they come if they share one.
-
-    Told apart by colour-blind readers too; from the sixth on they are darker, then lighter.
-    """
-    own = [paper.COLUMNS.index(group.algorithm) for group in groups]
-    turn = np.array(own if len({*own}) == len(own) else range(len(groups)), np.int64)
-    age = np.array([0.5, 0.95, 0.1])[turn // len(HUES) % 3]
-    return [tuple(color) for color in shades(turn, age).tolist()]
 
 
 def whole(story: Story, column: str) -> NDArray[np.int64]:

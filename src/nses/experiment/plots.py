@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from nses.experiment.comparison import Group
+from nses.experiment.drawing import HUES, INK, Color, colors_of, shades
 from nses.experiment.plot_parts import (
     LINE_POINTS,
     along,
     changes,
-    colors,
     css,
     evenly,
     layout_of,
@@ -24,9 +24,8 @@ from nses.experiment.plot_parts import (
     wall,
     whole,
 )
-from nses.experiment.drawing import HUES, INK, shades
-from nses.experiment.scenes import Scene, scene_of
-from nses.experiment.stories import AXES, Curve, Floats, Story, coverage, curve_of
+from nses.experiment.scenes import limits, scene_of
+from nses.experiment.stories import AXES, Curve, Floats, Story, coverage
 
 Figure = dict[str, Any]
 
@@ -66,8 +65,8 @@ def group_curves(
     Dashed where not all runs of the group have got yet.
     """
     bands, lines = [], []
-    for group, color in zip(groups, colors(groups), strict=True):
-        curve = curve_of(group.stories, axis)
+    for group, color in zip(groups, _colors(groups), strict=True):
+        curve = group.curve(axis)
         if curve is not None:
             curve = _kinks(curve)
             bands.append(_band(curve, axis, group, color))
@@ -124,7 +123,7 @@ def overhead(story: Story, most: int = MAP_POINTS, until: int | None = None) -> 
     if scene.start:
         data.append(star(scene.start))
     layout = layout_of(*scene.labels)
-    low, high = _limits(b[known], scene)
+    low, high = (corner.tolist() for corner in limits(b[known], scene))
     layout["xaxis"] |= {"range": [low[0], high[0]]}
     layout["yaxis"] |= {"range": [low[1], high[1]], "scaleanchor": "x"}
     layout["shapes"] = [wall(*box) for box in scene.walls]
@@ -135,7 +134,7 @@ def weights(groups: Sequence[Group]) -> Figure | None:
     """The weight w of reward against novelty, a line per run; None where it never moves."""
     moving = [
         (group, color, [s for s in group.stories if np.unique(_known(s.column("weight"))).size > 1])
-        for group, color in zip(groups, colors(groups), strict=True)
+        for group, color in zip(groups, _colors(groups), strict=True)
     ]
     lines = [
         (group, color, story, story.column("weight"))
@@ -152,7 +151,7 @@ def weights(groups: Sequence[Group]) -> Figure | None:
 def exploration(groups: Sequence[Group]) -> Figure:
     """A line per run: how much of the behavior space it has seen, or else its novelty."""
     stories = [story for group in groups for story in group.stories]
-    paint = [c for g, c in zip(groups, colors(groups), strict=True) for _ in g.stories]
+    paint = [c for g, c in zip(groups, _colors(groups), strict=True) for _ in g.stories]
     owner = [group for group in groups for _ in group.stories]
     shares = coverage(stories)
     layout = layout_of("generation", "coverage" if shares else "mean novelty")
@@ -213,6 +212,10 @@ def selection(story: Story) -> Figure | None:
     layout = layout_of("generation", "probability of selection", hovermode="x unified")
     layout["yaxis"] |= {"range": [0, 1], "tickformat": ".0%"}
     return {"data": data, "layout": layout | revision(story.run.path)}
+
+
+def _colors(groups: Sequence[Group]) -> list[Color]:
+    return colors_of([group.algorithm for group in groups])
 
 
 def _known(x: Floats) -> Floats:
@@ -287,15 +290,3 @@ def _kinks(curve: Curve) -> Curve:
     kept = ~(np.append(False, same) & np.append(same, False))
     x, median, low, high = (c[kept] for c in (curve.x, curve.median, curve.low, curve.high))
     return Curve(x, median, low, high, curve.runs[kept])
-
-
-def _limits(b: Floats, scene: Scene) -> tuple[list[float], list[float]]:
-    """Lowest and highest (x, y) of all there is to see, and a margin."""
-    corners = [(x, y) for x0, x1, y0, y1 in scene.walls for x, y in ((x0, y0), (x1, y1))]
-    start = [scene.start] if scene.start else []
-    seen = np.concatenate([b, np.reshape([*corners, *start], (-1, 2))])
-    if not len(seen):
-        return [-1.0, -1.0], [1.0, 1.0]
-    low, high = seen.min(axis=0), seen.max(axis=0)
-    margin = max(0.05 * float((high - low).max()), 1e-6)
-    return (low - margin).tolist(), (high + margin).tolist()

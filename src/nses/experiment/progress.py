@@ -113,6 +113,7 @@ def show_end(run: Run, console: Console) -> None:
         "in Python": f"nses.load({str(run.path)!r}).policy('best')(observation)",
     }
     if (run.path / CURVE).exists():
+        lines["page"] = shlex.quote(str(run.path / "report.html"))
         lines["picture"] = f"{shlex.quote(str(run.path / CURVE))} (and .pdf)"
     if run.config.tensorboard:
         lines["curves"] = f"tensorboard --logdir {directory}/tensorboard"

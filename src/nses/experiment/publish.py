@@ -18,11 +18,13 @@ from nses.experiment import figures
 from nses.experiment.comparison import Contest, Pair, Row
 from nses.experiment.overhead import overhead
 from nses.experiment.progress import say, short
+from nses.experiment.report import write_comparison_report, write_run_report
 from nses.experiment.run import CURVE, Run
 from nses.experiment.scenes import scene_of
 from nses.experiment.statistics import CONFIDENCE
 from nses.experiment.storage import slug, storing, write_atomically
 from nses.experiment.stories import AXES, Story, story_of
+from nses.experiment.tables import REPORT
 
 EXPLANATION = (
     f"median: of the runs' best scores, when they won [{CONFIDENCE:.0%} bootstrapped interval]; "
@@ -48,6 +50,8 @@ def publish(
     console.print()
     write_tables(contests, directory, command)
     pictures = draw(contests, directory)
+    page = write_comparison_report(contests, directory / REPORT, command=command, paper=paper)
+    say(console, "page", _quoted(page))
     say(console, "pictures", ", ".join(_quoted(path) for path in pictures) + " (and .pdf)")
     say(console, "tables", f"{_quoted(directory / 'table.csv')}, pairs.csv, runs.csv, curves.csv")
     say(console, "all as JSON", _quoted(directory / "comparison.json"))
@@ -173,7 +177,10 @@ CURVE_COLUMNS = ["task", "label", "axis", "x", "median", "low", "high", "runs"]
 def _curve_rows(contests: Sequence[Contest]) -> Iterable[dict[str, Any]]:
     for contest in contests:
         for group in contest.groups:
-            for axis, curve in group.curves.items():
+            for axis in AXES:
+                curve = group.curve(axis)
+                if curve is None:
+                    continue
                 columns = (curve.x, curve.median, curve.low, curve.high, curve.runs)
                 for numbers in zip(*(column.tolist() for column in columns), strict=True):
                     values = (contest.task, group.label, axis, *numbers)
@@ -220,12 +227,13 @@ def draw(contests: Sequence[Contest], directory: Path) -> list[Path]:
 
 
 def draw_run(run: Run) -> None:
-    """The pictures of one run, in its directory."""
+    """The pictures of one run and its page, in its directory."""
     story = story_of(run)
     figures.curve(story, run.path / CURVE)
     if story.behaviors is not None:
         runs = {run.config.algorithm: (story,)}
         overhead(runs, scene_of(run.config), run.path / "overhead.png")
+    write_run_report(run)
 
 
 def _quoted(path: Path) -> str:

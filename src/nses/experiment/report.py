@@ -11,9 +11,9 @@ import numpy as np
 
 from nses import __version__
 from nses.experiment import plots
+from nses.experiment.command import changes_of
 from nses.experiment.comparison import Contest, Group
 from nses.experiment.config import to_dict
-from nses.experiment.command import changes_of
 from nses.experiment.markup import (
     Markup,
     Plots,

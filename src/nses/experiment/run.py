@@ -184,11 +184,11 @@ def load(directory: str | Path) -> Run:
         facts = Facts(
             space_from(spaces["observation"]), space_from(spaces["action"]), int(spaces["behavior"])
         )
+        versions = {str(name): str(v) for name, v in dict(document.get("versions", {})).items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointRefused(
             f"{path / CONFIG} is not the configuration of a run: {error}"
         ) from error
-    versions = dict(document.get("versions", {}))
     own = bool(document.get("own_task", False))
     return Run(path, replace(config, run_dir=str(path)), facts, versions, own)
 

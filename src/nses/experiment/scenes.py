@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nses.core.values import Floats
 from nses.experiment.config import Config
 from nses.rollouts.native.point import RADIUS, walls_of
 from nses.rollouts.tasks.catalog import BODIES
@@ -49,3 +50,16 @@ SCENES: dict[str, Callable[[dict[str, Any]], Scene]] = {
     "point-trap": _point_trap,
     **{name: partial(_body, identifier) for name, identifier in BODIES.items()},
 }
+
+
+def limits(b: Floats, scene: Scene) -> tuple[Floats, Floats]:
+    """Lowest and highest (x, y) of behaviors, (T, 2), and of the scene; and a margin."""
+    corners = [(x, y) for x0, x1, y0, y1 in scene.walls for x, y in ((x0, y0), (x1, y1))]
+    start = [scene.start] if scene.start else []
+    seen = np.concatenate([b, np.reshape([*corners, *start], (-1, 2))])
+    seen = seen[np.isfinite(seen).all(axis=1)]
+    if not len(seen):
+        return np.array([-1.0, -1.0]), np.array([1.0, 1.0])
+    low, high = seen.min(axis=0), seen.max(axis=0)
+    margin = max(0.05 * float((high - low).max()), 1e-6)
+    return low - margin, high + margin

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nses.core.values import Best, Floats
 from nses.experiment.run import CONFIG, Run, load
 from nses.experiment.statistics import median_interval
 from nses.experiment.storage import CheckpointRefused
-
-Floats = NDArray[np.float64]
 
 AXES = {  # what a learning curve can run along: column of a Story → what to call it
     "generation": "generation",
@@ -77,8 +76,11 @@ class Story:
 
 
 def story_of(run: Run) -> Story:
-    records = run.metrics
-    best, retest = run.tested
+    return told(run, run.metrics, *run.tested)
+
+
+def told(run: Run, records: list[dict[str, Any]], best: Best, retest: list[float]) -> Story:
+    """From what was read already."""
     current = bool(records) and best.score == records[-1]["best"]
     return Story(run, records, retest if current else [])  # else it went on and found a better one
 

@@ -5,8 +5,9 @@ import shlex
 from pathlib import Path
 
 from nses.experiment.comparison import Contest, Pair, Row
-from nses.experiment.plot_parts import colors, css
+from nses.experiment.drawing import colors_of
 from nses.experiment.markup import Markup, command, element, joined, link, table
+from nses.experiment.plot_parts import css
 from nses.experiment.progress import short
 from nses.experiment.run import Run, read_config
 from nses.experiment.stories import Story
@@ -51,7 +52,7 @@ def scores(contest: Contest, *, paper: bool) -> list[Markup]:
     heads = [*HEADS]
     heads += [f"solved (> {short(contest.goal)})"] if contest.goal is not None else []
     heads += ["paper (quoted)"] if paper else []
-    paints = map(css, colors(contest.groups))
+    paints = map(css, colors_of([group.algorithm for group in contest.groups]))
     rows = [
         _row(row, paint, contest, paper) for row, paint in zip(contest.rows, paints, strict=True)
     ]
