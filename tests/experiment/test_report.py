@@ -9,7 +9,6 @@ from pretended import pretend, record, write_metrics
 
 from nses.experiment import plots
 from nses.experiment.comparison import compare
-from nses.experiment.plot_parts import colors
 from nses.experiment.report import LARGEST_PAGE, write_comparison_report, write_run_report
 from nses.experiment.run import load
 from nses.experiment.stories import AXES, story_of
@@ -324,7 +323,10 @@ def test_the_page_of_a_run_tells_how_it_was_made_and_what_was_changed(run):
     assert "nses train point-trap --sigma 0.5" in said
     assert f"nses evaluate {run.path}" in said
     assert f"nses resume {run.path} --generations 120" in said
-    assert re.findall(r'<tr class="changed"><th scope="row">(\w+)', page.read_text()) == ["sigma"]
+    assert re.findall(r'<tr class="changed"><th scope="row">(\w+)', page.read_text()) == [
+        "generations",
+        "sigma",
+    ]
 
 
 @pytest.mark.slow
@@ -350,12 +352,3 @@ def test_forty_runs_of_800_generations_and_twelve_tasks_stay_under_8_megabytes(t
     assert seen.page.locator("nav a").count() == 12
     assert seen.drawn("curves-11") >= 4
     assert seen.overflow <= 0
-
-
-def test_an_algorithm_keeps_its_colour_when_it_is_alone(eight):
-    (contest,) = compare(eight)
-    together = dict(zip(ALGORITHMS, colors(contest.groups), strict=True))
-    assert len({*together.values()}) == 4
-    assert colors(contest.groups[3:]) == [together["nsra-es"]]
-    twelve = [contest.groups[0]] * 12  # of one algorithm with other settings
-    assert len({*colors(twelve)}) == 12

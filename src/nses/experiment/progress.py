@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nses.core.values import State
 from nses.experiment.config import Config
-from nses.experiment.run import CURVE, Run
+from nses.experiment.run import CURVE, REPORT, Run
 
 PLAIN_SECONDS = 10.0  # between two lines where there is no terminal
 
@@ -113,7 +113,7 @@ def show_end(run: Run, console: Console) -> None:
         "in Python": f"nses.load({str(run.path)!r}).policy('best')(observation)",
     }
     if (run.path / CURVE).exists():
-        lines["page"] = shlex.quote(str(run.path / "report.html"))
+        lines["page"] = shlex.quote(str(run.path / REPORT))
         lines["picture"] = f"{shlex.quote(str(run.path / CURVE))} (and .pdf)"
     if run.config.tensorboard:
         lines["curves"] = f"tensorboard --logdir {directory}/tensorboard"

@@ -19,12 +19,11 @@ from nses.experiment.comparison import Contest, Pair, Row
 from nses.experiment.overhead import overhead
 from nses.experiment.progress import say, short
 from nses.experiment.report import write_comparison_report, write_run_report
-from nses.experiment.run import CURVE, Run
+from nses.experiment.run import CURVE, REPORT, Run
 from nses.experiment.scenes import scene_of
 from nses.experiment.statistics import CONFIDENCE
 from nses.experiment.storage import slug, storing, write_atomically
 from nses.experiment.stories import AXES, Story, story_of
-from nses.experiment.tables import REPORT
 
 EXPLANATION = (
     f"median: of the runs' best scores, when they won [{CONFIDENCE:.0%} bootstrapped interval]; "

@@ -29,10 +29,10 @@ from nses.experiment.markup import (
     table,
 )
 from nses.experiment.progress import duration, short
-from nses.experiment.run import Run, read_config
+from nses.experiment.run import REPORT, Run, read_config
 from nses.experiment.storage import regular_file, write_atomically
 from nses.experiment.stories import AXES, Story, story_of
-from nses.experiment.tables import REPORT, replay_command, runs_of, scores, state_of
+from nses.experiment.tables import replay_command, runs_of, scores, state_of
 
 LARGEST_PAGE = 8_000_000  # bytes
 DIAMONDS = 40_000  # on all maps of a page together

@@ -31,6 +31,7 @@ BEST = "best.safetensors"
 ARCHIVE = "archive.safetensors"
 REFERENCE = "reference.safetensors"
 CURVE = "curve.png"
+REPORT = "report.html"
 FORMAT = 1
 LARGEST_CONFIG = 64 << 20  # bytes
 RECORDED = ("numpy", "numba", "scipy", "gymnasium", "mujoco", "ale-py", "nses")

@@ -9,10 +9,9 @@ from nses.experiment.drawing import colors_of
 from nses.experiment.markup import Markup, command, element, joined, link, table
 from nses.experiment.plot_parts import css
 from nses.experiment.progress import short
-from nses.experiment.run import Run, read_config
+from nses.experiment.run import REPORT, Run, read_config
 from nses.experiment.stories import Story
 
-REPORT = "report.html"
 HEADS = (
     "algorithm",
     "runs ended",
