@@ -10,12 +10,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
 import nses
 from benchmarks.foundation import Measure
 from nses.core.algorithms import ALGORITHMS
 from nses.experiment import train as training
 from nses.experiment.history import HISTORY
+from nses.experiment.live import Watcher
 from nses.experiment.loggers import GenerationLog
+from nses.experiment.run import REPORT
 
 RUNS, GENERATIONS = 10, 800  # of each algorithm
 
@@ -92,9 +96,53 @@ def comparison() -> Iterator[Measure]:
         seconds = time.perf_counter() - before
         what = "nses compare, 40 runs of 800 generations"
         yield Measure(what, seconds, "s", "< 10", seconds < 10)
+        size = (directory / REPORT).stat().st_size / 1e6
+        yield Measure("its report.html", size, "MB", "< 8", size < 8)
+
+
+def dashboard() -> Iterator[Measure]:
+    """What a tick of the clock costs the server when every run has a new generation."""
+    from nses.experiment.dashboard import dashboard as app_of
+
+    with forty_runs() as directory:
+        watcher = Watcher([directory])
+        app = app_of(watcher, 2.0)
+        client = app.server.test_client()
+        client.get("/_dash-layout")
+        callbacks = client.get("/_dash-dependencies").get_json()
+        main = next(c for c in callbacks if "runs.children" in c["output"])
+        names = [name.split(".") for name in main["output"].strip(".").split("...")]
+        run = watcher.look().runs[0].name
+        values = {"clock": 1, "run": run, "axis": "generation", "seen": "", "until": 2}
+        seconds = []
+        for _ in range(6):
+            for metrics in directory.glob("*/seed-*/metrics.jsonl"):
+                _add_a_generation(metrics)
+            body = {
+                "output": main["output"],
+                "outputs": [{"id": name, "property": what} for name, what in names],
+                "inputs": [x | {"value": values[x["id"]]} for x in main["inputs"]],
+                "state": [x | {"value": values[x["id"]]} for x in main["state"]],
+                "changedPropIds": ["clock.n_intervals"],
+            }
+            before = time.perf_counter()
+            answer = client.post("/_dash-update-component", json=body)
+            seconds.append(time.perf_counter() - before)
+            assert answer.status_code == 200, answer.data[:500]
+        update = float(np.median(seconds[1:]))
+        what = "update of the dashboard, 40 runs of 800 generations, all of them changed"
+        yield Measure(what, update, "s", "< 0.5", update < 0.5)
+
+
+def _add_a_generation(metrics: Path) -> None:
+    record = json.loads(metrics.read_text().splitlines()[-1])
+    record["generation"] += 1
+    with metrics.open("a") as file:
+        file.write(json.dumps(record) + "\n")
 
 
 MEASURES: dict[str, Callable[[], Iterator[Measure]]] = {
     "history": history,
     "comparison": comparison,
+    "dashboard": dashboard,
 }

@@ -67,6 +67,8 @@ def serve(
     if not 0.1 <= interval <= 3600:
         raise ValueError(f"interval must be 0.1 to 3600 seconds, got {interval:g}.")
     app = dashboard(Watcher(directories), interval)
+    import scipy.stats  # noqa: F401  (which takes a second that the first page would wait)
+
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -151,7 +153,13 @@ def _page(watcher: Watcher, interval: float) -> Any:
 def _place(name: str, title: str, caption: str) -> Any:
     height = "min(30rem, 110vw)" if name == "map" else "21rem"
     style = {"height": height, "flexGrow": 1}  # as high as its neighbour
-    graph = dcc.Graph(id=name, config=cast(Any, CONFIG), responsive=True, style=style)
+    graph = dcc.Graph(
+        id=name,
+        figure=cast(Any, _nothing("Reading the runs …")),
+        config=cast(Any, CONFIG),
+        responsive=True,
+        style=style,
+    )
     more = []
     if name == "map":
         slide = dcc.Slider(1, 2, 1, value=2, id="until", marks=None, updatemode="drag",

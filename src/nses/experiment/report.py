@@ -180,7 +180,8 @@ def _settings(story: Story) -> list[Markup]:
         "Made by": str(document.get("command", "unknown")),
         "Continue it": f"nses resume {directory}" + (f" --generations {more}" * story.done),
         "Test its best policy": f"nses evaluate {directory}",
-        "See it": replay_command(run),
+        "See it": f"nses render {directory}",
+        "Replay any generation": f"{replay_command(run)} --generation {max(1, story.generation)}",
     }
     changes = changes_of(run.config)
     settings = {name: v for name, v in to_dict(run.config).items() if name != "run_dir"}
