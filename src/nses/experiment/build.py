@@ -7,8 +7,9 @@ import numpy as np
 
 from nses.core.algorithms import ALGORITHMS, Hyperparameters, Search
 from nses.core.distances import check_distance
-from nses.core.noise import fill_table, table_size
+from nses.core.noise import Table, fill_table, table_size
 from nses.core.seeding import Purpose, generator
+from nses.core.values import Evaluate
 from nses.execution.evaluator import Plan
 from nses.execution.processes import Processes
 from nses.execution.serial import Serial
@@ -127,12 +128,18 @@ def search_of(
         table = evaluator.noise
     with evaluator:
         fill_table(table, config.seed)  # while the workers start
-        yield Search(
-            algorithm=ALGORITHMS[config.algorithm],
-            hyperparameters=hyperparameters_of(config, task.distance),
-            seed=config.seed,
-            initial_theta=policy.init,
-            moments_size=moments_size_of(policy),
-            noise=table,
-            evaluate=evaluator,
-        )
+        yield search_with(config, policy, task.distance, table, evaluator)
+
+
+def search_with(
+    config: Config, policy: Policy, distance: str, noise: Table, evaluate: Evaluate
+) -> Search:
+    return Search(
+        algorithm=ALGORITHMS[config.algorithm],
+        hyperparameters=hyperparameters_of(config, distance),
+        seed=config.seed,
+        initial_theta=policy.init,
+        moments_size=moments_size_of(policy),
+        noise=noise,
+        evaluate=evaluate,
+    )

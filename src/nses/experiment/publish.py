@@ -51,7 +51,9 @@ def publish(
     pictures = draw(contests, directory)
     page = write_comparison_report(contests, directory / REPORT, command=command, paper=paper)
     say(console, "page", _quoted(page))
-    say(console, "pictures", ", ".join(_quoted(path) for path in pictures) + " (and .pdf)")
+    first, *others = pictures
+    names = ", ".join([_quoted(first), *(path.name for path in others)])
+    say(console, "pictures", f"{names} (and .pdf)")
     say(console, "tables", f"{_quoted(directory / 'table.csv')}, pairs.csv, runs.csv, curves.csv")
     say(console, "all as JSON", _quoted(directory / "comparison.json"))
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nses.core import archive
-from nses.core.algorithms import ALGORITHMS, Search
+from nses.core.algorithms import Search
 from nses.core.archive import Archive, Behavior
 from nses.core.moments import Moments
 from nses.core.noise import fill_table, perturb, table_size
@@ -16,10 +16,9 @@ from nses.core.values import Candidates, Evaluation, Member, Vector
 from nses.execution.batch import part_of
 from nses.execution.evaluator import Runner, result_fields
 from nses.experiment import checkpoint
-from nses.experiment.build import hyperparameters_of, plan_of, policy_of
+from nses.experiment.build import plan_of, policy_of, search_with
 from nses.experiment.history import HISTORY, Line, read_history
 from nses.experiment.storage import CheckpointRefused
-from nses.rollouts.policies import moments_size_of
 from nses.rollouts.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -152,15 +151,7 @@ def _search(run: "Run") -> Search:
     table = np.empty(table_size(policy.size), np.float32)
     fill_table(table, config.seed)
     assert config.distance is not None  # a stored configuration is complete
-    return Search(
-        algorithm=ALGORITHMS[config.algorithm],
-        hyperparameters=hyperparameters_of(config, config.distance),
-        seed=config.seed,
-        initial_theta=policy.init,
-        moments_size=moments_size_of(policy),
-        noise=table,
-        evaluate=_nothing_is_played,
-    )
+    return search_with(config, policy, config.distance, table, _nothing_is_played)
 
 
 def _nothing_is_played(candidates: Candidates, archive: Archive) -> Evaluation:
