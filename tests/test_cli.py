@@ -269,6 +269,56 @@ def test_evaluate_refuses_a_policy_that_is_not_there(capsys, run_dir):
     assert "member:0 to member:1" in err
 
 
+def test_train_ends_with_pictures_and_a_page_unless_told_not_to(capsys, run_dir):
+    for name in ("curve.png", "curve.pdf", "overhead.png", "report.html"):
+        assert (Path(run_dir) / name).exists()
+    call(capsys, "train", "point-trap", *SMOKE, "--no-pictures", "--run-dir", "plain")
+    assert not list(Path("plain").glob("*.p*"))
+    assert not Path("plain/report.html").exists()
+
+
+def test_replay_plays_a_candidate_again_and_says_that_the_bits_are_the_same(capsys, run_dir):
+    code, out, _ = call(capsys, "replay", run_dir, "--generation", "3", "--candidate", "5")
+    assert code == 0
+    assert re.search(r"policy +generation:3:candidate:5", out)
+    assert re.search(r"same bits +true", out)
+    facts = json.loads(call(capsys, "replay", run_dir, "--generation", "3", "--json")[1])
+    assert facts["mean return"] == facts["logged"]
+
+
+def test_replay_that_does_not_give_the_logged_return_fails(capsys, run_dir):
+    history = Path(run_dir) / "history.jsonl"
+    lines = [json.loads(line) for line in history.read_text().splitlines()]
+    lines[2]["f"] = lines[1]["f"]  # another generation's
+    history.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    code, out, err = call(capsys, "replay", run_dir, "--generation", "3", "--candidate", "5")
+    assert code == 1
+    assert "begun with python" in err
+    assert re.search(r"same bits +false", out)
+
+
+def test_compare_of_one_run_makes_its_page_and_of_several_one_for_all(capsys, run_dir):
+    Path(run_dir, "report.html").unlink()
+    code, out, _ = call(capsys, "compare", run_dir)
+    assert code == 0
+    assert f"{run_dir}/report.html" in out
+    assert Path(run_dir, "report.html").exists()
+    assert Path(run_dir, "comparison/table.csv").exists()
+    call(capsys, "train", "point-trap", *SMOKE, "--algorithm", "es", "--no-pictures")
+    code, out, _ = call(capsys, "compare", "runs", "--paper")
+    assert code == 0
+    assert "es against nsra-es" in out
+    assert "paper (quoted)" in out
+    assert Path("runs/report.html").exists()
+
+
+def test_compare_needs_runs(capsys, tmp_path):
+    code, _, err = call(capsys, "compare", str(tmp_path))
+    assert code == 2
+    assert "holds no run" in err
+    assert call(capsys, "compare")[0] == 2
+
+
 def test_info_tells_what_a_run_is(capsys, run_dir):
     code, out, _ = call(capsys, "info", run_dir)
     assert code == 0

@@ -1,5 +1,6 @@
 """Commands that look at what there is: evaluate, replay, compare, info, tasks, doctor."""
 
+import sys
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
@@ -74,7 +75,12 @@ def replay_command(argv: list[str]) -> int:
     else:
         for name, value in facts.items():
             say(console, name, value if isinstance(value, str) else json.dumps(value), width=20)
-    return 0 if facts["same bits"] is not False else 1
+    if facts["same bits"] is not False:
+        return 0
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    line = f"this is not the return of the log. The run was begun with {versions}."
+    print(f"nses: {line} 'nses doctor' tells what there is here.", file=sys.stderr)
+    return 1
 
 
 def compare_command(argv: list[str]) -> int:
@@ -85,8 +91,8 @@ def compare_command(argv: list[str]) -> int:
         runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN...")]
         """Run directories, or directories of such."""
         output: str | None = None
-        """Where tables, pictures and the page go; the directory itself if only one is given, else
-        comparison."""
+        """Where tables, pictures and the page go. If not given: into the directory, if there is
+        only one, else into comparison. The page of a single run goes to its own directory."""
         paper: bool = False
         """Show the paper's own numbers beside, marked as quoted."""
 
@@ -94,17 +100,23 @@ def compare_command(argv: list[str]) -> int:
     from pathlib import Path
 
     from nses.experiment.comparison import compare
-    from nses.experiment.publish import publish
+    from nses.experiment.progress import say
+    from nses.experiment.publish import draw_run, publish
+    from nses.experiment.run import REPORT
     from nses.experiment.stories import find_runs
 
     given = parse(Arguments, argv, "compare", "Medians, intervals, tests and curves of runs.")
     if not given.runs:
         raise ValueError("'nses compare' needs a directory with runs: nses compare runs.")
     console = terminal()
-    output = given.output or (given.runs[0] if len(given.runs) == 1 else "comparison")
+    runs = find_runs(given.runs)
+    output = Path(given.output or (given.runs[0] if len(given.runs) == 1 else "comparison"))
+    if len(runs) == 1:
+        draw_run(runs[0])
+        say(console, "page of the run", shlex.quote(str(runs[0].path / REPORT)), width=17)
+        output = Path(given.output or runs[0].path / "comparison")  # there is one page already
     command = shlex.join(["nses", "compare", *argv])
-    contests = compare(find_runs(given.runs))
-    publish(contests, Path(output), console, command=command, paper=given.paper)
+    publish(compare(runs), output, console, command=command, paper=given.paper)
     return 0
 
 
