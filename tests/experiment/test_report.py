@@ -194,6 +194,8 @@ def test_a_comparison_shows_scores_differences_and_every_run(eight, tmp_path, vi
     page.locator("input[type=range]").fill("5")
     assert seen.diamonds("map-0") == 5
     assert "ns-es/seed-1 --generation 5" in page.inner_text(".picked")
+    page.select_option("select[data-plot=map-0]", label="ns-es, seed 0")
+    assert page.inner_text(".picked").startswith("Click a diamond")
     page.select_option("select[data-plot=curves-0]", "env_steps")
     seen.until("document.querySelector('#curves-0 .xtitle').textContent == 'environment steps'")
 

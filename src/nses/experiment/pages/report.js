@@ -5,6 +5,7 @@
   const mouse = matchMedia("(pointer: fine)").matches;  // a finger has to scroll the page
   const chosen = {};  // the diamond that a reader has picked, by plot
   const drawn = new Set();
+  const hints = new Map();  // what stands where the picked diamond will, by place
 
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const one = (kind, plot) => document.querySelector(`${kind}[data-plot="${plot}"]`);
@@ -43,6 +44,7 @@
     const place = one("div.picked", plot), text = document.createElement("p");
     text.textContent = `Generation ${generation}, member ${member}: score ${short(score)}, ` +
       `behavior (${short(point.x)}, ${short(point.y)}).`;
+    if (!hints.has(place)) hints.set(place, [...place.children]);
     place.replaceChildren(text, command(`${figureOf(plot).replay} --generation ${generation}`));
     draw(plot);
   }
@@ -131,7 +133,8 @@
     const slider = one("input", plot);
     if (!slider) return draw(plot);
     delete chosen[plot];
-    one("div.picked", plot).replaceChildren();
+    const place = one("div.picked", plot);
+    if (hints.has(place)) place.replaceChildren(...hints.get(place));
     slider.max = slider.value = figureOf(plot).last;
     document.querySelector(`output[for="${slider.id}"]`).value = slider.value;
     draw(plot);
