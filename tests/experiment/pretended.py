@@ -87,7 +87,8 @@ def make_run(
 
 def _test(path, score, generation, retest):
     best = Best(np.zeros(3, np.float32), initial(6), np.zeros(2), score, generation, 0)
-    save_best(path / "best.safetensors", best, {"retest": json.dumps(retest)})
+    extra = {"retest": json.dumps(retest), "generation": str(generation)}
+    save_best(path / "best.safetensors", best, extra)
 
 
 def pretend(

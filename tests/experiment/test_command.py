@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from nses.cli.arguments import configuration
-from nses.experiment.command import PRACTICAL, changes_of, flags_of, train_command
+from nses.experiment.command import PRACTICAL, changes_of, flags_of, practical_flags, train_command
 from nses.experiment.config import changed, to_dict
 from nses.experiment.recipes import recipe
 
@@ -42,6 +42,12 @@ def test_nothing_is_imported_to_tell_the_changes_of_a_run(tmp_path, monkeypatch)
 def test_what_is_only_practical_is_no_change():
     config = changed(recipe("point-trap", "smoke", "es"), {"workers": 3, "pictures": False})
     assert changes_of(config) == {}
+
+
+def test_what_is_practical_is_passed_on_all_the_same():
+    settings = {"deadline": 5.0, "tensorboard": False, "keep_every": 7, "workers": 3}
+    flags = practical_flags(changed(recipe("point-trap", "smoke", "es"), settings))
+    assert sorted(flags) == sorted(["--deadline", "5.0", "--no-tensorboard", "--keep-every", "7"])
 
 
 def test_flags_say_yes_no_many_and_nothing():

@@ -11,6 +11,7 @@ from rich.console import Console
 from nses.experiment import paper
 from nses.experiment.comparison import compare
 from nses.experiment.publish import publish, show
+from nses.experiment.report import write_run_report
 from nses.experiment.stories import find_runs
 from nses.rollouts.tasks.catalog import PAPER_GAMES
 
@@ -182,3 +183,69 @@ def test_the_paper_is_quoted_for_all_its_games_however_they_are_spelled():
     assert paper.quoted("atari:MsPacman") == paper.quoted("atari:ms_pacman")
     assert paper.quoted("atari:frostbite")["nsra-es"] == 3785.4
     assert paper.quoted("CartPole-v1") == {}
+
+
+def test_an_episode_that_failed_does_not_spoil_the_statistics_of_its_group(tmp_path):
+    for algorithm in ("es", "ns-es"):
+        for seed in range(3):
+            retest = [1.0 + seed, float("nan") if seed == 1 else 2.0]
+            path = tmp_path / algorithm / str(seed)
+            make_run(path, [5.0 + seed], algorithm=algorithm, seed=seed, retest=retest)
+    (contest,) = compare(find_runs([tmp_path]))
+    assert [row.retest_median for row in contest.rows] == [2.0, 2.0]
+    assert np.isfinite(contest.pairs[0].retest_p)
+
+
+def test_what_else_differs_between_the_algorithms_is_said(tmp_path):
+    make_run(tmp_path / "a", [1.0], generations=3)
+    make_run(tmp_path / "b", [1.0], algorithm="ns-es", generations=300, n=1000)
+    make_run(tmp_path / "c", [1.0], algorithm="nsra-es", generations=300, weight=0.5)
+    (contest,) = compare(find_runs([tmp_path]))
+    (note,) = (note for note in contest.notes if "differ in more" in note)
+    assert note.endswith(": n, generations")
+
+
+def test_a_recipe_names_a_group_only_where_it_tells_the_settings(tmp_path):
+    same = {"n": 50, "sigma": 0.3, "lr": 0.3, "k": 3}
+    make_run(tmp_path / "a", [1.0])
+    make_run(tmp_path / "b", [1.0], seed=1, **same)
+    make_run(tmp_path / "c", [1.0], seed=2, recipe="paper")
+    (contest,) = compare(find_runs([tmp_path]))
+    assert [len(group.stories) for group in contest.groups] == [2, 1]
+    assert "n=50" in contest.groups[1].label
+
+
+def test_groups_before_other_traps_have_no_goal_in_common(tmp_path):
+    make_run(tmp_path / "a", [1.0], task="humanoid-trap")
+    make_run(tmp_path / "b", [1.0], task="humanoid-trap", environment=('trap={"back": 9}',))
+    (contest,) = compare(find_runs([tmp_path]))
+    assert contest.goal is None
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"behavior": "hostile:f"}, {"environment": ["behavior=hostile:f"]}, {"task": "hostile:Task"}],
+)
+def test_s9_comparing_runs_executes_nothing_that_they_name(tmp_path, settings, monkeypatch):
+    (tmp_path / "hostile.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    run = make_run(tmp_path / "runs" / "a", [1.0, 2.0], retest=[1.0])
+    document = json.loads((run.path / "config.json").read_text())
+    document["config"] |= settings
+    (run.path / "config.json").write_text(json.dumps(document))
+    make_run(tmp_path / "runs" / "b", [1.0, 2.0], seed=1, retest=[1.0])
+    contests, _ = published(tmp_path / "runs", tmp_path / "out")
+    for contest in contests:
+        for story in contest.stories:
+            write_run_report(story.run)
+
+
+def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path):
+    make_run(tmp_path / "[old]" / "a", [1.0], task="grid [/v2]")
+    make_run(tmp_path / "[old]" / "b", [1.0], task="grid [/v2]", environment=("modes=[easy]",))
+    contests = compare(find_runs([tmp_path]))
+    console = Console(file=io.StringIO(), width=140)
+    show(contests[0], console, paper=False)
+    text = console.file.getvalue()
+    assert "grid [/v2]" in text
+    assert "modes=[easy]" in text

@@ -22,6 +22,12 @@ from nses.experiment.recipes import GENERAL, TASK_RECIPES, recipe
 BASE = Config(task="point-trap")
 
 
+@pytest.mark.parametrize("name", ["behavior", "distance", "max_steps"])
+def test_e22_a_setting_of_the_task_is_none_of_its_environment(name):
+    with pytest.raises(ValueError, match=f"{name} is a setting of its own"):
+        changed(Config(task="point-trap"), {"environment": (f"{name}=1",)})
+
+
 def test_e22_an_unknown_setting_names_the_closest_one():
     with pytest.raises(ValueError, match=r"unknown setting 'sigm'; did you mean 'sigma'\?"):
         changed(BASE, {"sigm": 0.1})

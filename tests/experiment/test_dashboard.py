@@ -1,12 +1,14 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from pretended import pretend, record, write_metrics
@@ -62,7 +64,7 @@ def test_a_tail_reads_what_is_new_and_waits_for_the_end_of_a_line(tmp_path):
 def test_a_tail_does_not_read_again_what_it_has_read(tmp_path, monkeypatch):
     run = pretend(tmp_path / "run", generation=50, total=99)
     tail, parsed = Tail(run.path / "metrics.jsonl"), []
-    monkeypatch.setattr(live, "record_in", lambda line: parsed.append(line) or json.loads(line))
+    monkeypatch.setattr(live, "metrics_in", lambda line: parsed.append(line) or json.loads(line))
     before = tail.read()
     append(run, record(51))
     assert len(tail.read()) == 51
@@ -115,6 +117,19 @@ def test_new_runs_appear_and_others_go(tmp_path):
     assert len(watcher.look().runs) == 1
     append(run, record(2))
     assert watcher.look().stamp != stamp
+    shutil.rmtree(run.path)
+    watcher._search_at = 0.0
+    assert watcher.look().runs == ()
+
+
+def test_s9_a_pipe_in_the_place_of_a_log_does_not_stop_the_watch(tmp_path):
+    pretend(tmp_path / "well")
+    run = pretend(tmp_path / "pipe", generation=1, total=2)
+    (run.path / "metrics.jsonl").unlink()
+    os.mkfifo(run.path / "metrics.jsonl")
+    view = Watcher([tmp_path]).look()
+    assert [Path(live.name).name for live in view.runs] == ["well"]
+    assert "not a regular file" in view.faults[0]
 
 
 def test_directories_that_cannot_be_read_are_named_and_the_others_shown(tmp_path):

@@ -27,11 +27,17 @@ def test_a_run_has_a_curve_of_its_returns(tmp_path):
 
 
 def test_a_mean_that_is_not_finite_leaves_a_gap(tmp_path):
-    run = make_run(tmp_path / "a", np.arange(20.0))
-    metrics = run.path / "metrics.jsonl"
-    metrics.write_text(metrics.read_text().replace('"return_mean": 4.0', '"return_mean": null'))
-    figures.curve(story_of(run), run.path / "curve.png")
-    assert inked(run.path / "curve.png", HUES[1]) > 0
+    orange = []
+    for name, missing in (("whole", ()), ("gap", range(5, 16))):
+        run = make_run(tmp_path / name, np.arange(20.0))
+        metrics = run.path / "metrics.jsonl"
+        text = metrics.read_text()
+        for t in missing:
+            text = text.replace(f'"return_mean": {t}.0,', '"return_mean": null,')
+        metrics.write_text(text)
+        figures.curve(story_of(run), run.path / "curve.png")
+        orange.append(inked(run.path / "curve.png", HUES[1]))
+    assert 0 < orange[1] < 0.7 * orange[0]
 
 
 def test_every_algorithm_has_its_colour_and_an_interval_in_the_curves(tmp_path):

@@ -1,38 +1,26 @@
-import json
-
 import numpy as np
 import pytest
-from gymnasium import spaces
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
+from pretended import make_run
 
-from nses.experiment.config import changed
 from nses.experiment.drawing import WALL
 from nses.experiment.overhead import overhead, trace_of
 from nses.experiment.recipes import recipe
-from nses.experiment.run import Run
 from nses.experiment.scenes import Scene, scene_of
 from nses.experiment.stories import story_of
-from nses.rollouts.tasks.task import Facts
 
 TRAP = recipe("point-trap", "laptop", "es")
 
 
 @pytest.fixture
 def run_of(tmp_path):
-    """Makes a run of which there is only a configuration and metrics.jsonl."""
+    """Makes the story of a run that went to these places."""
 
     def make(name, behaviors, members=1, generations=None):
-        path = tmp_path / name
-        path.mkdir()
-        lines = [
-            {"generation": t, "member": t % members, "best": float(t), "behavior": list(b)}
-            for t, b in enumerate(behaviors, start=1)
-        ]
-        (path / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        config = changed(TRAP, {"generations": generations or max(1, len(lines))})
-        box = spaces.Box(-1.0, 1.0, (6,))
-        return story_of(Run(path, config, Facts(box, box, 2), {}))
+        scores = range(1, len(behaviors) + 1)
+        settings = {"generations": generations, "members": members, "behaviors": behaviors}
+        return story_of(make_run(tmp_path / name, scores, **settings))
 
     return make
 
@@ -48,7 +36,7 @@ def share_of(color, image):
 
 
 def draw(runs, scene, path):
-    overhead(runs, scene, path)
+    overhead(runs, [scene] * len(runs), path)
     return imread(path)[..., :3]
 
 
@@ -113,7 +101,7 @@ def test_behaviors_that_are_not_finite_do_not_spoil_the_axes(run_of, tmp_path):
 def test_the_same_runs_give_the_same_files(run_of, tmp_path):
     runs = {"es": [run_of("es", spiral(30))]}
     for name in ("a", "b"):
-        overhead(runs, scene_of(TRAP), tmp_path / f"{name}.png")
+        overhead(runs, [scene_of(TRAP)], tmp_path / f"{name}.png")
     for suffix in (".png", ".pdf"):
         first, second = ((tmp_path / name).with_suffix(suffix).read_bytes() for name in "ab")
         assert first == second

@@ -1,17 +1,37 @@
 import json
 import shutil
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
 import nses
 from nses.experiment.history import HISTORY, read_history
-from nses.experiment.replay import play, rebuild
+from nses.experiment.replay import answer, play, rebuild
 from nses.experiment.storage import CheckpointRefused
 from nses.experiment.train import resume, train
+from nses.rollouts.behaviors import parse_behavior
 
 RNG = np.random.default_rng(11)
 SMALL = {"recipe": "smoke", "backend": "serial", "tensorboard": False}
+
+
+class Raising(gym.Env):
+    """Fails when an action is large, which noise alone makes it."""
+
+    observation_space = gym.spaces.Box(-1.0, 1.0, (2,), np.float64)
+    action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2), {}
+
+    def step(self, action):
+        if abs(action[0]) > 0.99 and self.np_random.random() < 0.02:
+            raise RuntimeError("too far")
+        return np.zeros(2), float(action[0]), False, False, {}
+
+
 VARIANTS = {
     "es": {"algorithm": "es"},
     "per member": {"algorithm": "nsra-es", "weight_per_member": True, "members": 3},
@@ -39,7 +59,7 @@ def trained(tmp_path_factory):
 
 def test_ten_random_candidates_return_exactly_what_the_log_says(trained):
     run, _ = trained
-    logged = {line.generation: line.f for line in read_history(run.path / HISTORY, 16, 4)}
+    logged = {line.generation: line.f for line in read_history(run.path / HISTORY, 2, 16, 4, 25)}
     for _ in range(10):
         generation, candidate = int(RNG.integers(1, 26)), int(RNG.integers(16))
         past = rebuild(run, generation, candidate=candidate)
@@ -65,6 +85,33 @@ def test_the_updated_member_scores_again_what_it_scored(trained):
         past = rebuild(run, record["generation"])
         assert past.member == record["member"]
         assert play(run, past).score == past.logged == record["score"]
+
+
+def test_a_member_that_was_not_updated_plays_what_it_played_when_it_was(trained):
+    run, _ = trained
+    updated = [record["member"] for record in run.metrics]
+    generation = next(t for t in range(3, 26) if updated[t - 1] != updated[t - 2])
+    other = updated[generation - 2]
+    past = rebuild(run, generation, member=other)
+    assert play(run, past).score == past.logged == run.metrics[generation - 2]["score"]
+
+
+def test_e1_a_candidate_that_failed_fails_again_and_says_why(tmp_path):
+    raising = nses.Task("raising", Raising, parse_behavior("final-observation"), 10)
+    settings = SMALL | {"generations": 2, "n": 40, "action_noise": 0.5}
+    run = train(raising, seed=0, run_dir=tmp_path / "r", **settings)
+    failed = [
+        (line.generation, int(i))
+        for line in read_history(run.path / HISTORY, 2, 40, 2, 2)
+        for i in np.flatnonzero(np.isnan(line.f))
+    ]
+    assert failed
+    generation, candidate = failed[0]
+    past = rebuild(run, generation, candidate=candidate)
+    facts = answer(past, play(run, past, raising))
+    assert (facts["return"], facts["logged"], facts["same bits"]) == (None, None, True)
+    assert "too far" in facts["failed"]
+    json.dumps(facts, allow_nan=False)
 
 
 def test_it_is_the_same_with_checkpoints_on_the_way_and_without_any(trained, tmp_path):
@@ -130,6 +177,8 @@ def test_a_policy_of_the_past_acts_and_is_evaluated_like_any_other(trained):
         ("generation:0:candidate:1", "counted from 1"),
         ("generation:3:member:9", "member must be from 0 to 1"),
         ("generation:x", "generation:G:candidate:I"),
+        ("generation", "generation:G:candidate:I"),
+        ("generation:3:member", "generation:G:candidate:I"),
         ("generation:3:cat:1", "generation:G:candidate:I"),
         ("worst", "policy must be best, final"),
     ],
@@ -163,6 +212,17 @@ def test_s5_a_damaged_line_is_refused_by_name(trained, tmp_path, field):
     (run.path / HISTORY).write_text("\n".join(lines) + "\n")
     with pytest.raises(CheckpointRefused, match=f"generation {number + 1} in .* is damaged"):
         rebuild(run, 25)
+
+
+def test_s5_a_damaged_line_does_not_hinder_what_came_before_it(trained, tmp_path):
+    shutil.copytree(trained[0].path, tmp_path / "r")
+    run = nses.load(tmp_path / "r")
+    lines = lines_of(run)
+    lines[9] = json.dumps(json.loads(lines[9]) | {"member": 9})
+    (run.path / HISTORY).write_text("\n".join(lines) + "\n")
+    assert rebuild(run, 9).theta.tobytes() == rebuild(trained[0], 9).theta.tobytes()
+    with pytest.raises(CheckpointRefused, match="no member 9"):
+        rebuild(run, 10)
 
 
 def test_a_run_without_a_history_says_so(trained, tmp_path):

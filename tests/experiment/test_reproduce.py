@@ -81,7 +81,9 @@ def test_an_experiment_ends_in_a_table_a_picture_and_files(done):
     home = directory / "point-trap"
     assert all(out.count(f"\n {algorithm}  ") == 1 for algorithm in ALGORITHMS)
     assert " out" in out
-    assert str(home / "overhead.png") in out
+    assert str(home / "report.html") in out
+    assert f"{home / 'curves.png'}, " in out
+    assert ", overhead.png (and .pdf)" in out
     assert "nses evaluate" in out
     assert (home / "overhead.png").read_bytes().startswith(b"\x89PNG")
     assert (home / "overhead.pdf").exists()
@@ -177,6 +179,14 @@ def test_a_directory_with_other_settings_is_refused_before_anything_is_trained(d
 
 
 @pytest.mark.slow
+def test_a_run_with_another_distance_is_not_taken_for_ours(done):
+    job = Job(SMOKE, done[0] / "point-trap" / "es" / "seed-0", native=True)
+    assert finished(replace(job, config=replace(SMOKE, distance="squared-euclidean")))
+    with pytest.raises(ValueError, match="distance: 'euclidean' here"):
+        finished(replace(job, config=replace(SMOKE, distance="euclidean")))
+
+
+@pytest.mark.slow
 def test_a_run_that_was_trained_further_is_refused_since_that_would_be_unfair(done):
     job = Job(SMOKE, done[0] / "point-trap" / "es" / "seed-0", native=True)
     assert finished(job)
@@ -192,6 +202,9 @@ def test_a_run_that_was_trained_further_is_refused_since_that_would_be_unfair(do
         ({"workers": 0}, "workers must be at least 1"),
         ({"experiment": "point-trop"}, "Did you mean point-trap"),
         ({"recipe": "cake"}, "recipe must be one of"),
+        ({"side_by_side": 0}, "side_by_side must be at least 1"),
+        ({"settings": {"seed": 3, "algorithm": "es"}}, "settings cannot change algorithm, seed"),
+        ({"settings": {"sgima": 3}}, "did you mean 'sigma'"),
     ],
 )
 def test_wrong_arguments_are_explained_and_nothing_is_written(wrong, message, tmp_path):

@@ -26,5 +26,11 @@ def test_bodies_have_the_walls_of_their_trap():
     assert scene_of(recipe("humanoid", "laptop", "es")) == Scene((), (0.0, 0.0), LABELS)
 
 
+def test_behaviors_that_are_not_places_have_no_scene():
+    other = changed(TRAP, {"behavior": "mean-observation:3,4"})
+    assert scene_of(other) == Scene()
+    assert scene_of(changed(TRAP, {"behavior": "final:x,y"})) == scene_of(TRAP)
+
+
 def test_a_task_without_a_scene_gets_an_empty_one():
     assert scene_of(recipe("CartPole-v1", "laptop", "es")) == Scene()

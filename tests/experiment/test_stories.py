@@ -1,9 +1,13 @@
+import os
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pretended import make_run
 
 from nses.experiment.statistics import median_interval
-from nses.experiment.stories import coverage, curve_of, find_runs, loaded, story_of
+from nses.experiment.storage import CheckpointRefused
+from nses.experiment.stories import coverage, curve_of, find_runs, story_of
 
 
 def stories(tmp_path, *scores, **settings):
@@ -24,11 +28,62 @@ def test_a_run_in_progress_has_a_score_so_far_and_no_retest(tmp_path):
     assert np.isnan(story.tested)
 
 
-def test_a_run_that_went_on_and_found_a_better_policy_has_no_retest_of_it(tmp_path):
+def test_a_run_that_was_extended_has_no_retest_until_it_has_ended_again(tmp_path):
     run = make_run(tmp_path / "a", [1.0, 7.0], retest=[5.0])
+    longer = replace(run, config=replace(run.config, generations=9))
+    assert (story_of(run).done, story_of(longer).done) == (True, False)
+    assert np.isnan(story_of(longer).tested)
+
+
+def test_s2_a_run_that_has_ended_is_done_even_if_its_last_line_is_lost(tmp_path):
+    run = make_run(tmp_path / "a", [1.0, 2.0, 7.0], retest=[5.0])
+    metrics = run.path / "metrics.jsonl"
+    metrics.write_text("".join(metrics.read_text().splitlines(keepends=True)[:2]))
+    story = story_of(run)
+    assert (story.done, story.generation, story.best, story.tested) == (True, 3, 7.0, 5.0)
+
+
+def test_an_episode_of_the_retest_that_failed_does_not_count(tmp_path):
+    story = story_of(make_run(tmp_path / "a", [7.0], retest=[4.0, float("nan"), 6.0]))
+    assert (story.retest, story.tested) == ([4.0, 6.0], 5.0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"generation": Infinity}',
+        '{"generation": 1e400}',
+        '{"generation": 3}',
+        '{"generation": "three"}',
+        '{"generation": 3, "member": null}',
+        "[" * 100_000,
+    ],
+)
+def test_lines_that_we_would_not_write_are_left_out(tmp_path, line):
+    run = make_run(tmp_path / "a", [1.0, 2.0], generations=9)
     with (run.path / "metrics.jsonl").open("a") as file:
-        file.write('{"generation": 3, "best": 8.0}\n')
-    assert story_of(run).retest == []
+        file.write(line + "\n")
+    assert story_of(run).generation == 2
+
+
+def test_numbers_beyond_all_bounds_are_left_out(tmp_path):
+    run = make_run(tmp_path / "a", [1.0, 2.0], generations=9)
+    metrics = run.path / "metrics.jsonl"
+    metrics.write_text(metrics.read_text().replace('"best": 2.0', f'"best": {10**400}'))
+    assert story_of(run).best == 1.0
+
+
+def test_s9_a_pipe_or_a_link_in_the_place_of_a_log_is_refused(tmp_path):
+    run = make_run(tmp_path / "a", [1.0])
+    metrics = run.path / "metrics.jsonl"
+    metrics.unlink()
+    os.mkfifo(metrics)
+    with pytest.raises(CheckpointRefused, match="not a regular file"):
+        story_of(run)
+    metrics.unlink()
+    metrics.symlink_to("/dev/zero")
+    with pytest.raises(CheckpointRefused, match="cannot be read"):
+        story_of(run)
 
 
 def test_a_run_without_a_generation_has_neither(tmp_path):
@@ -108,11 +163,12 @@ def test_a_directory_without_runs_is_named(tmp_path):
         find_runs([tmp_path])
 
 
-def test_a_damaged_run_is_named_and_the_others_are_loaded(tmp_path):
+@pytest.mark.parametrize("text", ["{", '{"format": "x"}', '{"versions": [1]}'])
+def test_a_damaged_run_is_named_and_the_others_are_loaded(tmp_path, caplog, text):
     run = make_run(tmp_path / "a", [1])
     damaged = make_run(tmp_path / "b", [1])
-    (damaged.path / "config.json").write_text("{")
-    runs, faults = loaded([run.path, damaged.path])
-    assert [r.path for r in runs] == [run.path]
-    assert len(faults) == 1
-    assert str(damaged.path) in faults[0]
+    (damaged.path / "config.json").write_text(text)
+    assert [r.path for r in find_runs([tmp_path])] == [run.path]
+    assert str(damaged.path) in caplog.text
+    with pytest.raises(CheckpointRefused, match="config"):
+        find_runs([damaged.path])

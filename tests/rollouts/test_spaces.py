@@ -1,4 +1,5 @@
 import json
+from collections import OrderedDict
 
 import numpy as np
 import pytest
@@ -142,3 +143,10 @@ def test_what_describes_no_space_is_refused():
         space_from({"sphere": 3})
     with pytest.raises(ValueError, match="cannot be stored"):
         describe(spaces.Text(5))
+
+
+def test_the_parts_of_a_dictionary_keep_their_order_on_disk():
+    space = spaces.Dict(OrderedDict(b=spaces.Discrete(2), a=spaces.Box(-1.0, 1.0, (2,))))
+    assert list(space.spaces) == ["b", "a"]
+    again = space_from(json.loads(json.dumps(describe(space))))
+    assert list(again.spaces) == ["b", "a"]

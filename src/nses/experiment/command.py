@@ -2,13 +2,11 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from nses.experiment.build import task_of
 from nses.experiment.config import Config, to_dict
 from nses.experiment.recipes import recipe
-from nses.rollouts.tasks.catalog import ATARI
+from nses.rollouts.tasks.catalog import TRACE_DISTANCE, VECTOR_DISTANCE, make_task
 
 # Settings that say where and how fast a run happens, not what it is.
 PRACTICAL = frozenset(
@@ -20,25 +18,19 @@ PRACTICAL = frozenset(
 
 
 def changes_of(config: Config) -> dict[str, Any]:
-    """Settings that are not those of the recipe, but for the seed and what is only practical."""
+    """Settings that are not those of the recipe, but for the seed and what is only practical.
+
+    Nothing that a setting names is looked up: a stored run may name anything.
+    """
     base = to_dict(recipe(config.task, config.recipe, config.algorithm))
     changes = {
         name: value
         for name, value in to_dict(config).items()
         if name not in PRACTICAL | {"seed"} and value != base[name]
     }
-    if "distance" in changes and _is_the_tasks_own(config):  # a stored one is always said
-        del changes["distance"]
+    if changes.get("distance") in (VECTOR_DISTANCE, TRACE_DISTANCE):
+        del changes["distance"]  # what a task has by itself; a stored run always says it
     return changes
-
-
-def _is_the_tasks_own(config: Config) -> bool:
-    if ":" in config.task and not config.task.startswith(ATARI):
-        return False  # to ask it would be to run what the name says
-    try:
-        return task_of(replace(config, distance=None)).distance == config.distance
-    except ValueError:  # of a task that cannot be made here, who knows
-        return False
 
 
 def flags_of(settings: Mapping[str, Any]) -> list[str]:
@@ -54,11 +46,19 @@ def flags_of(settings: Mapping[str, Any]) -> list[str]:
     return words
 
 
+def practical_flags(config: Config) -> list[str]:
+    """What else is not as in the recipe, but for where a run is kept and by whom it is done."""
+    base = to_dict(recipe(config.task, config.recipe, config.algorithm))
+    names = PRACTICAL - {"run_dir", "workers", "backend", "pictures"}
+    values = to_dict(config)
+    return flags_of({name: values[name] for name in names if values[name] != base[name]})
+
+
 def train_words(config: Config) -> list[str]:
     """The arguments of `nses` that train this very run again."""
     changes = changes_of(config)
     if "max_steps" in changes and changes["max_steps"] is None:  # which undoes a recipe's
-        changes["max_steps"] = task_of(config).step_limit
+        changes["max_steps"] = make_task(config.task).step_limit
     return [
         *("train", config.task, "--algorithm", config.algorithm, "--recipe", config.recipe),
         *("--seed", str(config.seed), *flags_of(changes)),

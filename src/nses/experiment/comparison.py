@@ -120,7 +120,9 @@ def _contest(task: str, stories: Sequence[Story]) -> Contest:
         kept, twice = _once_per_seed(members)
         groups.append(Group(label, kept[0].run.config.algorithm, tuple(kept)))
         notes += [f"{label}: {line}" for line in (*twice, *_state_of(kept))]
-    goal = _goal(stories[0].run)
+    goals = {_goal(group.stories[0].run) for group in groups}
+    goal = goals.pop() if len(goals) == 1 else None  # groups may have other traps
+    notes += _unequal(groups)
     if len({repr(sorted(_numerics(s.run).items())) for s in stories}) > 1:
         notes.append("the runs were begun with different versions or CPUs: see their reports")
     rows = tuple(_row(task, group, goal) for group in groups)
@@ -134,10 +136,10 @@ def grouped(stories: Sequence[Story]) -> dict[str, list[Story]]:
     for algorithm in algorithms:
         same = [s for s in stories if s.run.config.algorithm == algorithm]
         differing = _differing([s.run.config for s in same])
-        recipes = len({s.run.config.recipe for s in same})
-        by_recipe = len(differing) > MOST_NAMED_SETTINGS and recipes == len(
-            {_values(s.run.config, differing) for s in same}
-        )
+        values = {(s.run.config.recipe, _values(s.run.config, differing)) for s in same}
+        recipes, kinds = ({pair[i] for pair in values} for i in (0, 1))
+        told_apart = len(recipes) == len(kinds) == len(values)
+        by_recipe = len(differing) > MOST_NAMED_SETTINGS and told_apart
         for story in same:
             c = story.run.config
             said = [f"{name}={getattr(c, name)}" for name in differing]
@@ -190,6 +192,18 @@ def _state_of(stories: Sequence[Story]) -> list[str]:
     return notes
 
 
+def _unequal(groups: Sequence[Group]) -> list[str]:
+    """In what the algorithms differ besides their names, and what these are about."""
+    first = [group.stories[0].run.config for group in groups]
+    own = {"members", *(f.name for f in fields(Config) if f.name.startswith("weight"))}
+    names = [name for name in _differing(first) if name not in own]
+    lengths = {max(s.run.config.generations for s in group.stories) for group in groups}
+    names += ["generations"] if len(lengths) > 1 else []
+    if not names:
+        return []
+    return [f"the groups differ in more than their algorithm: {', '.join(names)}"]
+
+
 def _numerics(run: Run) -> dict[str, str]:
     """What the bits of a run depend on."""
     return {name: version for name, version in run.versions.items() if name != "nses"}
@@ -199,7 +213,7 @@ def _goal(run: Run) -> float | None:
     """The return above which a shipped task is solved; others would have to be run to be asked."""
     config = run.config
     if run.own_task or config.task not in SHIPPED:
-        return None
+        return None  # nor is what a stored behavior names looked up
     return make_task(config.task, **config.environment_arguments).goal
 
 

@@ -157,6 +157,8 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "keep_every": (1, 10**9, True),
 }
 
+OF_THE_TASK = ("behavior", "distance", "max_steps")
+
 _HINTS = get_type_hints(Config)
 
 
@@ -230,8 +232,11 @@ def _violations(config: Config) -> list[str]:
     if not all(units >= 1 for units in config.hidden):
         errors.append(f"hidden must be layers of at least 1 unit each, got {config.hidden}.")
     for pair in config.environment:
-        if not pair.partition("=")[0].isidentifier() or "=" not in pair:
+        name, equals, _ = pair.partition("=")
+        if not name.isidentifier() or not equals:
             errors.append(f"environment takes NAME=VALUE, got {pair!r}.")
+        if name in OF_THE_TASK:
+            errors.append(f"{name} is a setting of its own, not one of the environment.")
     return errors
 
 

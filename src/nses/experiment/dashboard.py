@@ -190,16 +190,18 @@ def _answer(app: Dash, watcher: Watcher) -> None:
         ticks: int | None, name: str | None, axis: str, seen: str | None, last: int, until: int
     ) -> Any:
         view = watcher.look()
-        if ctx.triggered_id == "clock" and view.stamp == seen:
-            return [no_update] * (7 + len(FIGURES))
         live = next((run for run in view.runs if run.name == name), next(iter(view.runs), None))
+        # By what the page shows, not by what was asked: an answer that a tick overtakes is lost.
+        now_seen = " ".join([view.stamp, live.name if live else "", axis])
+        if ctx.triggered_id == "clock" and now_seen == seen:
+            return [no_update] * (7 + len(FIGURES))
         figures, faults = _figures(view, live, axis, remembered)
         options = [{"label": _label(run.story), "value": run.name} for run in view.runs]
         now = max(2, live.story.generation) if live else 2
         follow = ctx.triggered_id == "run" or until >= last  # else the reader looks at the past
         return [
             _table(view.runs), _notes([*view.faults, *faults]), options,
-            live.name if live else None, view.stamp, *figures, now, now if follow else until,
+            live.name if live else None, now_seen, *figures, now, now if follow else until,
         ]  # fmt: skip
 
     @app.callback(

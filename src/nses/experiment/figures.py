@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nses.core.algorithms import ALGORITHMS
 from nses.experiment.comparison import Contest, Group
 from nses.experiment.drawing import HUES, INK, colors_of, quiet, save
 from nses.experiment.stories import AXES, Story, coverage
@@ -71,11 +72,12 @@ def curves(contests: Sequence[Contest], axis: str, path: Path) -> None:
 
 def weights(contests: Sequence[Contest], path: Path) -> bool:
     """The weight w of reward where it adapts: a line per run. False where it does in none."""
-    moving = [c for c in contests if any(g.algorithm == "nsra-es" for g in c.groups)]
+    moving = [c for c in contests if any(map(_adapts, c.groups))]
 
     def draw(axes: "Axes", contest: Contest) -> None:
-        adapting = [g for g in contest.groups if g.algorithm == "nsra-es"]
-        for group, style in _styled(adapting):
+        for group, style in _styled(contest.groups):
+            if not _adapts(group):
+                continue
             for i, story in enumerate(group.stories):
                 label = "_" if i else f"{group.label} ({_runs(len(group.stories))})"
                 thin = {**style, "linewidth": 0.8, "alpha": 0.8}
@@ -130,6 +132,11 @@ def _panels(
     for axes in grid[len(contests) :]:
         axes.set_axis_off()
     save(figure, path)
+
+
+def _adapts(group: Group) -> bool:
+    """Whether its weight is not what its algorithm is defined by."""
+    return ALGORITHMS[group.algorithm].w is None
 
 
 def _styled(groups: Sequence[Group]) -> list[tuple[Group, dict[str, Any]]]:

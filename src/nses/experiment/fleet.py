@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from nses.execution.cpus import ONE_THREAD
-from nses.experiment.command import train_words
+from nses.experiment.command import practical_flags, train_words
 from nses.experiment.config import Config
 from nses.experiment.interruption import Interruption, Stopped
 from nses.experiment.loggers import METRICS
@@ -57,7 +57,7 @@ class Job:
         alone = workers == 1 and self.native
         backend = ["--backend", "serial"] if alone else ["--workers", str(workers)]
         place = ["--run-dir", str(self.directory), "--no-pictures"]
-        return [*train_words(self.config), *place, *backend]
+        return [*train_words(self.config), *practical_flags(self.config), *place, *backend]
 
 
 @dataclass(frozen=True)

@@ -54,11 +54,17 @@ def line_of(report: Report) -> dict[str, Any]:
     return line
 
 
-def read_history(path: Path, n: int, moments_size: int) -> Iterator[Line]:
-    """The lines of a history; CheckpointRefused names one that is damaged."""
+def read_history(
+    path: Path, members: int, n: int, moments_size: int, at_most: int
+) -> Iterator[Line]:
+    """The lines up to a generation; CheckpointRefused names one that is damaged."""
     for record in read_generations(path):
         generation = record["generation"]
+        if generation > at_most:
+            continue
         try:
+            if not 0 <= record["member"] < members:
+                raise ValueError(f"there is no member {record['member']}")
             observed = nothing(moments_size)
             if "count" in record:
                 sums = (_numbers(record[name], moments_size) for name in ("sum", "square"))

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nses.core.values import Best
-from nses.experiment.loggers import METRICS, record_in
-from nses.experiment.run import BEST, CONFIG, Run, load
-from nses.experiment.storage import LOCK
-from nses.experiment.stories import Story, directories_of_runs, told
+from nses.experiment.loggers import METRICS, metrics_in
+from nses.experiment.run import BEST, CONFIG, Ending, Run, load
+from nses.experiment.storage import LOCK, regular_file
+from nses.experiment.stories import Story, directories_of_runs
 
 TRAINING, STOPPED, FINISHED = "training", "stopped", "finished"
 LATELY = 30.0  # seconds without a generation after which a run on another machine has stopped
@@ -62,17 +61,16 @@ class Tail:
         self._offset, self._last = 0, b""
 
     def read(self) -> list[dict[str, Any]]:
-        try:
-            with open(self.path, "rb") as file:
-                self._resume(file)
-                text = file.read()
-        except FileNotFoundError:
+        if not os.path.lexists(self.path):
             self._forget()
             return self.records
+        with regular_file(self.path) as (file, _):
+            self._resume(file)
+            text = file.read()
         whole = text[: text.rfind(b"\n") + 1]  # a line without its end is still being written
         new = []
         for line in whole.splitlines(keepends=True):
-            record = record_in(line)
+            record = metrics_in(line)
             self.unreadable += record is None
             if record is not None and "generation" in record:
                 new.append(record)
@@ -100,7 +98,7 @@ class _Known:
 
     tail: Tail
     config: tuple[Stamp, Run] | None = None
-    best: tuple[Stamp, tuple[Best, list[float]]] | None = None
+    ending: tuple[Stamp, Ending | None] | None = None
 
 
 class Watcher:
@@ -154,9 +152,9 @@ def _look(name: str, known: _Known, locked: set[int] | None) -> Live:
         known.config = (stamp, load(path))
     run, records = known.config[1], known.tail.read()
     stamp = _stamp(path / BEST)
-    if known.best is None or known.best[0] != stamp:
-        known.best = (stamp, run.tested)
-    story = told(run, records, *known.best[1])
+    if known.ending is None or known.ending[0] != stamp:
+        known.ending = (stamp, run.ending)
+    story = Story(run, records, known.ending[1])
     _ = story.best, story.tested, story.behaviors  # what cannot be read fails here, and is named
     return Live(name, story, FINISHED if story.done else _state(path, story, locked))
 

@@ -14,12 +14,14 @@ from types import TracebackType
 from typing import Any
 
 from nses.core.values import Report
-from nses.experiment.storage import write_atomically
+from nses.experiment.storage import regular_file, write_atomically
 
 log = logging.getLogger("nses")
 
 METRICS = "metrics.jsonl"
 LISTS = ("behavior", "selection")
+NEEDED = {"member", "score", "best", "weight", "episodes", "env_steps", "seconds"}
+LARGEST = 1e300  # of a number that we would write; infinity is none
 COLUMNS = ("seconds", "steps_per_second", *(f.name for f in fields(Report) if f.name not in LISTS))
 
 
@@ -42,31 +44,37 @@ def read_generations(path: Path) -> Iterator[dict[str, Any]]:
     return (r for r in _records(path) if "generation" in r and _numeric(r))
 
 
+def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
+    """Those of metrics.jsonl that have all that a page needs."""
+    return (r for r in read_generations(path) if _complete(r))
+
+
+def metrics_in(line: bytes) -> dict[str, Any] | None:
+    """A generation or a gap of metrics.jsonl; None if the line is torn, or not one of ours."""
+    record = _record_in(line)
+    if record is None or not _numeric(record):
+        return None
+    return record if "generation" not in record or _complete(record) else None
+
+
 def _records(path: Path) -> Iterator[dict[str, Any]]:
     """What can be read of the lines: generations and gaps."""
-    try:
-        text = path.read_text(errors="replace")
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return
+    with regular_file(path) as (file, size):
+        text = file.read(size)
     for line in text.splitlines():
         record = _record_in(line)
         if record is not None:
             yield record
 
 
-def record_in(line: str | bytes) -> dict[str, Any] | None:
-    """A generation or a gap; None if the line is torn, or words stand where numbers should."""
-    record = _record_in(line)
-    return record if record is not None and _numeric(record) else None
-
-
-def _record_in(line: str | bytes) -> dict[str, Any] | None:
+def _record_in(line: bytes) -> dict[str, Any] | None:
     try:
         record = json.loads(line)
-        _last(record)
-    except (ValueError, TypeError, LookupError, RecursionError):
+        return record if 0 <= _last(record) <= LARGEST else None
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
         return None
-    return record
 
 
 def _numeric(record: dict[str, Any]) -> bool:
@@ -78,8 +86,13 @@ def _numeric(record: dict[str, Any]) -> bool:
     )
 
 
+def _complete(record: dict[str, Any]) -> bool:
+    member = record.get("member")
+    return isinstance(member, int) and member >= 0 and record.keys() >= NEEDED
+
+
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) or value is None
+    return value is None or (isinstance(value, int | float) and abs(value) <= LARGEST)
 
 
 def _last(record: dict[str, Any]) -> int:

@@ -3,7 +3,7 @@
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,8 +95,8 @@ class Sheet:
         return middle + (np.reshape(points, (-1, 2)) - (self.low + size / 2)) * scale
 
 
-def overhead(runs: Mapping[str, Sequence[Story]], scene: Scene, path: Path) -> None:
-    """The paper's Fig. 2, to `path` (PNG) and beside it as PDF.
+def overhead(runs: Mapping[str, Sequence[Story]], scenes: Sequence[Scene], path: Path) -> None:
+    """The paper's Fig. 2, to `path` (PNG) and beside it as PDF; a scene per row of runs.
 
     A row per algorithm, a column per seed: one diamond per generation at the final (x, y) of the
     updated member, one colour per member, darker for later ones. Behaviors have two dimensions.
@@ -108,7 +108,10 @@ def overhead(runs: Mapping[str, Sequence[Story]], scene: Scene, path: Path) -> N
         for i, row in enumerate(runs.values())
         for j, story in enumerate(row)
     }
-    low, high = limits(np.concatenate([trace.b for trace in traces.values()]), scene)
+    scene = scenes[0]
+    walls = tuple(wall for each in scenes for wall in each.walls)
+    b = np.concatenate([trace.b for trace in traces.values()])
+    low, high = limits(b, replace(scene, walls=walls))
     high = high + np.array([0.0, 0.07 * (high - low).max()])  # room for the number on top
     sheet = Sheet(low, high, len(runs), max(len(row) for row in runs.values()))
     figure = Figure((sheet.width, sheet.height), facecolor="white")
@@ -116,7 +119,7 @@ def overhead(runs: Mapping[str, Sequence[Story]], scene: Scene, path: Path) -> N
     axes.set(xlim=(0, sheet.width), ylim=(0, sheet.height))
     axes.set_axis_off()
     _diamonds(axes, sheet, traces)
-    _surroundings(axes, sheet, traces, scene)
+    _surroundings(axes, sheet, traces, scenes)
     _labels(axes, sheet, runs, scene)
     members = max((int(m) + 1 for trace in traces.values() for m in trace.member), default=0)
     _legend(figure, members, scene)
@@ -139,7 +142,7 @@ def _diamonds(axes: "Axes", sheet: Sheet, traces: Mapping[tuple[int, int], Trace
 
 
 def _surroundings(
-    axes: "Axes", sheet: Sheet, traces: Mapping[tuple[int, int], Trace], scene: Scene
+    axes: "Axes", sheet: Sheet, traces: Mapping[tuple[int, int], Trace], scenes: Sequence[Scene]
 ) -> None:
     """Frames, walls, where episodes start, and the number of each run."""
     from matplotlib.collections import PolyCollection
@@ -152,13 +155,16 @@ def _surroundings(
     walls = [
         _box(*sheet.place([(x0, y0), (x1, y1)], *at))
         for at in traces
-        for x0, x1, y0, y1 in scene.walls
+        for x0, x1, y0, y1 in scenes[at[0]].walls
     ]  # above the diamonds, which are larger than the robot
     axes.add_collection(
         PolyCollection(walls, facecolors=WALL, edgecolors=WALL, linewidths=0.6, zorder=4)
     )
-    if scene.start:
-        stars = np.concatenate([sheet.place(scene.start, *at) for at in traces])
+    starts = [(scenes[at[0]].start, at) for at in traces]
+    stars = np.concatenate(
+        [np.empty((0, 2)), *(sheet.place(start, *at) for start, at in starts if start)]
+    )
+    if len(stars):
         axes.add_artist(Line2D(*stars.T, linestyle="none", zorder=5, **STAR))
     for at, trace in traces.items():
         x, y = sheet.corner(*at) + np.array([0.07, sheet.panel[1] - 0.07])

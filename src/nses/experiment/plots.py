@@ -170,7 +170,7 @@ def archive(story: Story) -> Figure:
     size = line(*changes(x, story.column("archive_size")), "behaviors in the archive", css(HUES[2]))
     shown = evenly(len(x), LINE_POINTS)
     if shares:
-        second = line(*changes(x, shares[0]), "coverage", css(HUES[3]))
+        second = line(*changes(x, shares[0]), "coverage", css(HUES[3]), shape="hv")
     else:
         y = story.column("novelty_mean")[shown]
         second = line(x[shown].tolist(), y, "mean novelty", css(HUES[3]))

@@ -13,6 +13,7 @@ from typing import Any
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from nses.experiment import figures
 from nses.experiment.comparison import Contest, Pair, Row
@@ -64,7 +65,7 @@ def show(contest: Contest, console: Console, paper: bool) -> None:
     if contest.pairs:
         console.print(pairs_of(contest))
     for note in contest.notes:
-        console.print(f"note: {note}", style="yellow", highlight=False, soft_wrap=True)
+        console.print(Text(f"note: {note}", "yellow"), soft_wrap=True)
 
 
 def table_of(contest: Contest, paper: bool = False) -> Table:
@@ -73,11 +74,11 @@ def table_of(contest: Contest, paper: bool = False) -> Table:
     headers += [] if contest.goal is None else [goal]
     headers += ["paper (quoted)"] if paper else []
     table = table_with("algorithm", *headers)
-    table.title, table.title_justify = contest.task, "left"
+    table.title, table.title_justify = Text(contest.task), "left"
     for column in (table.columns[3], table.columns[6]):
         column.justify, column.no_wrap = "left", True
     for row in contest.rows:
-        cells = [
+        cells: list[str | Text] = [
             f"{row.done}" if row.done == row.runs else f"{row.done} of {row.runs}",
             short_or_none(row.best_median),
             interval(row.best_low, row.best_high),
@@ -87,7 +88,7 @@ def table_of(contest: Contest, paper: bool = False) -> Table:
         ]
         cells += [] if row.reached is None else [f"{row.reached}/{row.runs}"]
         cells += [short(row.paper)] if paper else []
-        table.add_row(row.label, *cells)
+        table.add_row(Text(row.label), *cells)
     return table
 
 
@@ -98,7 +99,7 @@ def pairs_of(contest: Contest) -> Table:
             *(share(pair.effect), p_value(pair.p), p_value(pair.p_holm)),
             *(share(pair.retest_effect), p_value(pair.retest_p), p_value(pair.retest_p_holm)),
         ]
-        table.add_row(f"{pair.a} against {pair.b}", *cells)
+        table.add_row(Text(f"{pair.a} against {pair.b}"), *cells)
     return table
 
 
@@ -114,8 +115,8 @@ def short_or_none(value: float) -> str:
     return short(value if math.isfinite(value) else None)
 
 
-def interval(low: float, high: float) -> str:
-    return f"[{short(low)}, {short(high)}]" if math.isfinite(low) else ""
+def interval(low: float, high: float) -> Text:
+    return Text(f"[{short(low)}, {short(high)}]" if math.isfinite(low) else "")
 
 
 def share(effect: float) -> str:
@@ -220,9 +221,9 @@ def draw(contests: Sequence[Contest], directory: Path) -> list[Path]:
         if any(story.behaviors is None for story in contest.stories):
             continue
         name = "overhead" if len(contests) == 1 else f"overhead-{slug(contest.task)}"
-        scene = scene_of(contest.stories[0].run.config)
+        scenes = [scene_of(group.stories[0].run.config) for group in contest.groups]
         runs = {group.label: group.stories for group in contest.groups}
-        overhead(runs, scene, directory / f"{name}.png")
+        overhead(runs, scenes, directory / f"{name}.png")
         drawn.append(directory / f"{name}.png")
     return drawn
 
@@ -233,7 +234,7 @@ def draw_run(run: Run) -> None:
     figures.curve(story, run.path / CURVE)
     if story.behaviors is not None:
         runs = {run.config.algorithm: (story,)}
-        overhead(runs, scene_of(run.config), run.path / "overhead.png")
+        overhead(runs, [scene_of(run.config)], run.path / "overhead.png")
     write_run_report(run)
 
 

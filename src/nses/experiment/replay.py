@@ -45,10 +45,13 @@ class Replayed:
     returns: np.ndarray
     lengths: np.ndarray
     behavior: Behavior  # of the first
+    errors: list[str]  # tracebacks of episodes that failed
 
     @property
     def score(self) -> float:
-        return float(self.returns[np.isfinite(self.returns)].mean())
+        """The mean of those that did not fail; NaN if all did."""
+        known = self.returns[np.isfinite(self.returns)]
+        return float(known.mean()) if len(known) else np.nan
 
 
 def parse_past(which: str) -> dict[str, int]:
@@ -56,7 +59,8 @@ def parse_past(which: str) -> dict[str, int]:
     words = which.split(":")
     names, numbers = words[::2], words[1::2]
     known = (["generation"], ["generation", "member"], ["generation", "candidate"])
-    if names not in known or not all(number.isdecimal() for number in numbers):
+    whole = len(names) == len(numbers) and all(number.isdecimal() for number in numbers)
+    if names not in known or not whole:
         raise ValueError(
             "a policy of the past is generation:G, generation:G:member:J or "
             f"generation:G:candidate:I, got {which!r}."
@@ -85,11 +89,12 @@ def rebuild(
     if candidate is None:
         m = chosen if member is None else member
         rebuilt = _member(run, search, lines, generation, m)
+        since = max((t for t, line in lines.items() if line.member == m), default=0)
         seeds = episode_seeds(
-            run.config.seed, generation, m, Purpose.EVALUATION, run.config.evaluation_episodes
-        )
+            run.config.seed, since, m, Purpose.EVALUATION, run.config.evaluation_episodes
+        )  # as it was played when it was updated last
         episodes = Candidates(rebuilt.theta, rebuilt.moments, seeds)
-        score = _score(run, generation, m)
+        score = _score(run, since, m)
         return Replay(generation, m, None, rebuilt.theta, rebuilt.moments, episodes, score)
     if member is not None and member != chosen:
         raise ValueError(
@@ -118,30 +123,37 @@ def play(run: "Run", past: Replay, task: Task | None = None) -> Replayed:
     traces: dict[int, np.ndarray] = {}
     runner = Runner(plan)
     try:
-        runner.run(episodes, archive.empty(0), indices, results, lambda i: None, traces)
+        errors = runner.run(episodes, archive.empty(0), indices, results, lambda i: None, traces)
     finally:
         runner.close()
     played = slice(indices.start, indices.stop)
     first = next(iter(traces.values()), results["b"][indices.start])
-    return Replayed(results["f"][played], results["lengths"][played], first)
+    return Replayed(results["f"][played], results["lengths"][played], first, errors)
 
 
 def answer(past: Replay, played: Replayed) -> dict[str, Any]:
     """What was replayed, what came of it, and whether that is what the log says."""
     name = f"generation:{past.generation}"
     name += f":member:{past.member}" if past.candidate is None else f":candidate:{past.candidate}"
-    score = played.score
+    score, logged = played.score, past.logged
+    same = None if logged is None else bool(np.array_equal(score, logged, equal_nan=True))
     b = [] if is_trace(played.behavior) else played.behavior.tolist()
     return {
         "policy": name,
         "member": past.member,
-        "return" if past.candidate is not None else "mean return": score,
+        "return" if past.candidate is not None else "mean return": _standard(score),
         "episodes": len(played.returns),
         "steps": played.lengths.tolist(),
-        "behavior": b,
-        "logged": past.logged,
-        "same bits": None if past.logged is None else bool(score == past.logged),
+        "behavior": [_standard(x) for x in b],
+        "logged": _standard(logged),
+        "same bits": same,
+        **({"failed": played.errors[0].strip().splitlines()[-1]} if played.errors else {}),
     }
+
+
+def _standard(x: float | None) -> float | None:
+    """JSON has no NaN; an episode that failed has no return."""
+    return x if x is not None and np.isfinite(x) else None
 
 
 def _search(run: "Run") -> Search:
@@ -161,9 +173,9 @@ def _nothing_is_played(candidates: Candidates, archive: Archive) -> Evaluation:
 def _lines(run: "Run", search: Search, generation: int) -> dict[int, Line]:
     """The history up to a generation."""
     lines = {}
-    for line in read_history(run.path / HISTORY, run.config.n, search.moments_size):
-        if line.generation <= generation:
-            lines[line.generation] = line
+    sizes = (run.config.members, run.config.n, search.moments_size)
+    for line in read_history(run.path / HISTORY, *sizes, at_most=generation):
+        lines[line.generation] = line
     if generation and generation not in lines:
         last = max((r["generation"] for r in run.metrics), default=0)
         raise ValueError(

@@ -97,10 +97,13 @@ def _facts(story: Story) -> dict[str, tuple[str, str]]:
     if not story.records:
         return facts
     last = story.records[-1]
-    won = next((r for r in story.records if r["score"] == last["best"]), last)
+    won = next((r for r in story.records if r["score"] == last["best"]), None)
     facts["best score when it won"] = (
-        short(last["best"]), f"generation {won['generation']}, member {won['member']}"
-    )  # fmt: skip
+        short(last["best"]),
+        f"generation {won['generation']}, member {won['member']}"
+        if won
+        else "one of the first members, or not logged",
+    )
     spread = short(float(np.std(story.retest))) if story.done else ""
     facts["re-test of that policy"] = (
         (short(story.tested), f"± {spread} in {len(story.retest)} fresh episodes")

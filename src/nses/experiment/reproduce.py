@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
+from rich.text import Text
 
 from nses.core.algorithms import ALGORITHMS
 from nses.execution.cpus import usable_cpus
@@ -26,6 +27,10 @@ from nses.experiment.recipes import recipe as recipe_of
 from nses.experiment.run import CONFIG, load
 from nses.experiment.storage import CheckpointRefused, slug, storing
 from nses.rollouts.tasks.catalog import ATARI, PAPER_GAMES, make_task
+
+FIXED = frozenset(  # what no setting of a user can change
+    ["task", "algorithm", "recipe", "seed", "run_dir", "workers", "backend", "pictures"]
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,9 @@ def reproduce(
     """
     if not seeds:
         raise ValueError(f"runs must be at least 1, got {len(seeds)}.")
+    fixed = sorted(FIXED & {*(settings or {})})
+    if fixed:
+        raise ValueError(f"settings cannot change {', '.join(fixed)}: the experiment decides it.")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}.")
     if side_by_side is not None and side_by_side < 1:
@@ -126,7 +134,8 @@ def finished(job: Job) -> bool:
     try:
         run = load(job.directory)
         there, here = run.config.generations, job.config.generations
-        lines = differences(replace(job.config, distance=run.config.distance), run.config)
+        asked = job.config.distance or run.config.distance  # else it is the task's own
+        lines = differences(replace(job.config, distance=asked), run.config)
         if there > here:
             lines.append(f"generations: {here} here, {there} there")
         if lines:
@@ -186,7 +195,7 @@ def _train(
     title = f"{experiment}, {jobs[0].config.recipe} recipe: {len(jobs)} runs"
     title += f", {before} of them done before" if before else ""
     title += f", {min(side_by_side, todo)} at a time" if todo else ""
-    console.print(title, highlight=False, soft_wrap=True)
+    console.print(Text(title), soft_wrap=True)
     view = View(progress, console)
     try:
         with view.live if console.is_terminal else nullcontext():
@@ -215,7 +224,7 @@ class View:
             self.live.update(self._table(progress), refresh=True)
         elif now - self.shown >= PLAIN_SECONDS:
             self.shown = now
-            self.console.print(self._line(progress), highlight=False, soft_wrap=True)
+            self.console.print(Text(self._line(progress)), soft_wrap=True)
 
     def _left(self, progress: Progress) -> str:
         generations = _generations(progress.values())
@@ -240,7 +249,7 @@ class View:
         def add(name: str, group: Sequence[Reached], total: int, last: str) -> None:
             now = _generations(group)
             runs = f"{sum(r.done for r in group)}/{len(group)}"
-            table.add_row(name, runs, ProgressBar(total, now, 30), f"{now:,}/{total:,}", last)
+            table.add_row(Text(name), runs, ProgressBar(total, now, 30), f"{now:,}/{total:,}", last)
 
         groups = _grouped(progress)
         for name, group in groups.items():

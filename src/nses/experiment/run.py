@@ -1,6 +1,7 @@
 """A run on disk: its settings, its numbers and its policies. Loading one executes nothing."""
 
 import json
+import math
 import platform
 import shlex
 import sys
@@ -13,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core.archive import Archive, archive_of
-from nses.core.moments import Moments, initial
+from nses.core.moments import Moments
 from nses.core.values import Best, State
 from nses.experiment import checkpoint
 from nses.experiment.build import policy_of, task_of
 from nses.experiment.config import Config, from_dict, to_dict
-from nses.experiment.loggers import METRICS, read_generations
+from nses.experiment.loggers import METRICS, read_metrics
 from nses.experiment.replay import parse_past, rebuild
 from nses.experiment.storage import CheckpointRefused, contained, slug, write_atomically
 from nses.rollouts.policies.conv import PIXELS
@@ -81,7 +82,7 @@ class Run:
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of metrics.jsonl."""
-        return list(read_generations(self.path / METRICS))
+        return list(read_metrics(self.path / METRICS))
 
     @property
     def state(self) -> State:
@@ -111,19 +112,25 @@ class Run:
     @property
     def retest(self) -> list[float]:
         """Returns of the best policy in fresh episodes; empty until the run has ended."""
-        tested, returns = self.tested
-        best = self.best if returns else None
-        if best is None or (tested.generation, tested.member) != (best.generation, best.member):
-            return []  # the run went on, and found a better one
-        return returns
+        end = self.ending
+        best = self.best if end is not None else None
+        if end is None or best is None:
+            return []
+        current = (end.best.generation, end.best.member) == (best.generation, best.member)
+        return end.returns if current else []  # else the run went on, and found a better one
 
     @property
-    def tested(self) -> tuple[Best, list[float]]:
-        """The best policy when the run ended last, and its returns in fresh episodes, or none."""
+    def ending(self) -> "Ending | None":
+        """What was written when the run ended last; None if it has not ended yet."""
         if not (self.path / BEST).exists():
-            return Best(np.empty(0, np.float32), initial(0), np.empty(0)), []
+            return None
         best, extra = checkpoint.load_best(self.path / BEST)
-        return best, json.loads(extra.get("retest", "[]"))
+        try:
+            returns = [float(x) for x in json.loads(extra["retest"])]
+            generation = int(extra["generation"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointRefused(f"{self.path / BEST} holds no test: {error}") from error
+        return Ending(best, [x for x in returns if math.isfinite(x)], generation)
 
     def task(self, own: Task | None = None) -> Task:
         """The task of this run; a Task of one's own has to be brought along."""
@@ -151,6 +158,18 @@ def save_reference(path: Path, reference: Reference) -> None:
     """In the format of an archive, as a trace of that many states."""
     batch = reference.reshape(len(reference), -1)
     checkpoint.save_archive(path / REFERENCE, archive_of([batch]))
+
+
+@dataclass(frozen=True, eq=False)
+class Ending:
+    """The best policy of a run after so many generations, and its returns in fresh episodes.
+
+    An episode that failed has no return.
+    """
+
+    best: Best
+    returns: list[float]
+    generation: int
 
 
 class TrainedPolicy:
@@ -209,6 +228,8 @@ def read_config(path: Path) -> dict[str, Any]:
         raise CheckpointRefused(f"{file} is damaged: {error}") from None
     if not isinstance(document, dict):
         raise CheckpointRefused(f"{file} is damaged: it holds no table of settings.")
+    if not isinstance(document.get("format", 0), int):
+        raise CheckpointRefused(f"{file} is damaged: its format is no number.")
     if document.get("format", 0) > FORMAT:
         raise CheckpointRefused(
             f"{file} was written in format {document['format']}; "

@@ -10,8 +10,8 @@ import numpy as np
 from nses.core.values import Floats
 from nses.experiment.config import Config
 from nses.rollouts.native.point import RADIUS, walls_of
-from nses.rollouts.tasks.catalog import BODIES
-from nses.rollouts.tasks.point import HALF_WIDTH
+from nses.rollouts.tasks.catalog import BODIES, BODY_BEHAVIOR
+from nses.rollouts.tasks.point import BEHAVIOR, HALF_WIDTH
 from nses.rollouts.tasks.register import ENVIRONMENTS
 from nses.rollouts.tasks.trap import trap_of
 
@@ -29,8 +29,10 @@ class Scene:
 
 
 def scene_of(config: Config) -> Scene:
-    """The scene of a task seen from above; empty for a task that has none."""
-    return SCENES[config.task](config.environment_arguments) if config.task in SCENES else Scene()
+    """A task seen from above; empty where there is no scene, or behaviors are not (x, y)."""
+    if config.task not in SCENES or config.behavior not in (None, BEHAVIOR, BODY_BEHAVIOR):
+        return Scene()
+    return SCENES[config.task](config.environment_arguments)
 
 
 def _point_trap(arguments: dict[str, Any]) -> Scene:

@@ -1,5 +1,6 @@
 """Runs in numbers: what their files say of each, as far as it got, and learning curves of them."""
 
+import logging
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,10 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nses.core.values import Best, Floats
-from nses.experiment.run import CONFIG, Run, load
+from nses.core.values import Floats
+from nses.experiment.run import CONFIG, Ending, Run, load
 from nses.experiment.statistics import median_interval
 from nses.experiment.storage import CheckpointRefused
+
+log = logging.getLogger("nses")
 
 AXES = {  # what a learning curve can run along: column of a Story → what to call it
     "generation": "generation",
@@ -32,20 +35,30 @@ class Story:
 
     run: Run
     records: list[dict[str, Any]]  # the lines of metrics.jsonl
-    retest: list[float]  # of the best policy; empty until the run has ended
+    ending: Ending | None  # of the best policy, when the run ended last
 
     @property
     def generation(self) -> int:
+        if self.done and self.ending is not None:  # its last line may be lost
+            return self.ending.generation
         return self.records[-1]["generation"] if self.records else 0
 
     @property
     def done(self) -> bool:
         """Whether it has all its generations, and its best policy is tested."""
-        return bool(self.retest) and self.generation >= self.run.config.generations
+        return bool(self.retest)
+
+    @property
+    def retest(self) -> list[float]:
+        """Returns of the best policy in fresh episodes; empty until the run has ended."""
+        ended = self.ending is not None and self.ending.generation >= self.run.config.generations
+        return self.ending.returns if ended and self.ending is not None else []
 
     @property
     def best(self) -> float:
         """The best score so far, the maximum of noisy means; NaN before the first generation."""
+        if self.done and self.ending is not None:
+            return self.ending.best.score
         return float(self.column("best")[-1]) if self.records else np.nan
 
     @property
@@ -76,13 +89,7 @@ class Story:
 
 
 def story_of(run: Run) -> Story:
-    return told(run, run.metrics, *run.tested)
-
-
-def told(run: Run, records: list[dict[str, Any]], best: Best, retest: list[float]) -> Story:
-    """From what was read already."""
-    current = bool(records) and best.score == records[-1]["best"]
-    return Story(run, records, retest if current else [])  # else it went on and found a better one
+    return Story(run, run.metrics, run.ending)
 
 
 def find_runs(paths: Iterable[str | Path]) -> list[Run]:
@@ -96,7 +103,12 @@ def find_runs(paths: Iterable[str | Path]) -> list[Run]:
                 "'nses train' and 'nses reproduce' make some."
             )
         found |= {os.path.realpath(directory): directory for directory in below}
-    return [load(directory) for directory in found.values()]
+    runs, faults = loaded(found.values())
+    for fault in faults if runs else ():
+        log.warning("left out: %s", fault)
+    if not runs:
+        raise CheckpointRefused("\n".join(faults))
+    return runs
 
 
 def directories_of_runs(path: Path) -> list[str]:

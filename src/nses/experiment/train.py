@@ -261,6 +261,13 @@ def _generations(
         events = TensorBoard(directory, state.generation) if config.tensorboard else None
         if events:
             stack.callback(events.close)
+
+        def keep(state: State) -> None:
+            """A checkpoint, never newer than its logs."""
+            metrics.sync()
+            history.sync()
+            saved.insist(state)
+
         seconds, before, steps = metrics.seconds, time.monotonic(), state.env_steps
         try:
             for after, report in search.run(state, config.generations):
@@ -274,7 +281,7 @@ def _generations(
                 if events:
                     events.write(record)
                 if saved.due(state):
-                    metrics.sync()  # a checkpoint is never newer than its logs
+                    metrics.sync()
                     history.sync()
                     saved.write(state)
                 listener(state, record)
@@ -282,7 +289,7 @@ def _generations(
                     raise Interrupted
             tested = search.retest(state.best, config.retest_episodes)
         except NotFinite as error:
-            saved.insist(state)
+            keep(state)
             raise NotFinite(
                 f"{error}; the last good checkpoint is that of generation {state.generation}. "
                 "Lower --lr or --sigma, or look at the returns."
@@ -290,15 +297,16 @@ def _generations(
         except StorageFailed:
             raise
         except BaseException:  # whatever else it is, no finished generation is lost
-            saved.insist(state)
+            keep(state)
             raise
-        saved.insist(state)
+        keep(state)
     _conclude(directory, state, tested)
 
 
 def _conclude(directory: Path, state: State, tested: Evaluation) -> None:
     """What users look for at the end: the best policy with its re-test, and the archive."""
-    extra = {"retest": json.dumps([float(x) for x in tested.f])}
+    returns = json.dumps([float(x) for x in tested.f])
+    extra = {"retest": returns, "generation": str(state.generation)}
     checkpoint.save_best(directory / BEST, state.best, extra)
     checkpoint.save_archive(directory / ARCHIVE, state.archive)
 

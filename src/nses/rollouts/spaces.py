@@ -1,6 +1,7 @@
 """Between a Gymnasium space and flat vectors of numbers."""
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -148,7 +149,8 @@ def space_from(description: dict[str, Any]) -> spaces.Space[Any]:
         case {"multidiscrete": nvec, "start": start}:
             return spaces.MultiDiscrete(nvec, start=start)
         case {"dict": parts}:
-            return spaces.Dict({name: space_from(part) for name, part in parts.items()})
+            # Gymnasium would sort a plain dictionary, and the policy take its inputs in disorder.
+            return spaces.Dict(OrderedDict((k, space_from(part)) for k, part in parts.items()))
         case {"tuple": parts}:
             return spaces.Tuple([space_from(part) for part in parts])
     raise ValueError(f"no space is described by {description!r}.")

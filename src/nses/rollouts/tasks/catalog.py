@@ -33,6 +33,7 @@ PAPER_GAMES = (
 
 def make_task(
     name: str,
+    /,  # an environment may have an argument of this name
     behavior: str | Behavior | None = None,
     *,
     distance: str | None = None,
