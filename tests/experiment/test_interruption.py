@@ -16,7 +16,17 @@ import nses
 
 GENERATIONS = 40
 TRAIN = (
-    *("train", "point-trap", "--algorithm", "nsra-es", "--seed", "1", "--n", "200"),
+    *(
+        "train",
+        "point-trap",
+        "--no-pictures",
+        "--algorithm",
+        "nsra-es",
+        "--seed",
+        "1",
+        "--n",
+        "200",
+    ),
     *("--generations", str(GENERATIONS), "--no-tensorboard"),
 )
 
@@ -162,7 +172,7 @@ def test_p1_workers_killed_in_mid_generation_are_counted_and_change_nothing_else
 
 
 HUMANOID = (
-    *("train", "humanoid", "--recipe", "smoke", "--seed", "1", "--n", "64"),
+    *("train", "humanoid", "--no-pictures", "--recipe", "smoke", "--seed", "1", "--n", "64"),
     *("--generations", "8", "--no-tensorboard"),
 )
 
