@@ -173,7 +173,7 @@ def test_the_papers_numbers_stand_beside_ours_marked_as_quoted(tmp_path):
     console = Console(file=io.StringIO(), width=100)
     show(contest, console, paper=True)
     text = console.file.getvalue()
-    assert "paper (quoted)" in text
+    assert "quoted from" in text
     assert "37.1" in text
     assert [row.paper for row in contest.rows] == [37.1]
 
@@ -249,3 +249,25 @@ def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path):
     text = console.file.getvalue()
     assert "grid [/v2]" in text
     assert "modes=[easy]" in text
+
+
+def test_the_paper_is_not_quoted_for_a_weight_of_another_pace(tmp_path):
+    for t_w in (10, 50):
+        settings = {"algorithm": "nsra-es", "weight_patience": t_w, "behaviors": False}
+        make_run(tmp_path / str(t_w), [1.0], task="atari:seaquest", **settings)
+    (contest,) = compare(find_runs([tmp_path]))
+    assert [row.paper for row in contest.rows] == [None, 960.0]
+
+
+def test_a_narrow_terminal_shows_all_numbers_whatever_the_names(tmp_path):
+    for t_w in (10, 50):
+        for seed in range(2):
+            path = tmp_path / f"{t_w}-{seed}"
+            settings = {"algorithm": "nsra-es", "weight_patience": t_w, "retest": [1234.5]}
+            make_run(path, [1234.5 + seed], seed=seed, **settings)
+    (contest,) = compare(find_runs([tmp_path]))
+    console = Console(file=io.StringIO(), width=80)
+    show(contest, console, paper=True)
+    text = console.file.getvalue()
+    assert "…" not in text
+    assert text.count("[1234, 1236]") == 2

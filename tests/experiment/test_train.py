@@ -418,3 +418,12 @@ def test_recipes_and_keywords_make_the_configuration_that_is_stored(tmp_path):
         distance="squared-euclidean",
     )  # fmt: skip
     assert run.config == expected
+
+
+def test_s7_a_run_that_ended_before_its_generation_was_written_with_the_test_is_finished(tmp_path):
+    run = train(tmp_path / "r", generations=2)
+    best, extra = checkpoint.load_best(run.path / "best.safetensors")
+    assert extra.pop("generation") == "2"
+    checkpoint.save_best(run.path / "best.safetensors", best, extra)
+    assert nses.load(run.path).finished
+    assert nses.load(run.path).ending.generation == 2

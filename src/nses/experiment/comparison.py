@@ -237,8 +237,17 @@ def _row(task: str, group: Group, goal: float | None) -> Row:
         retest_high=retest_high,
         retest_iqm=interquartile_mean(tested),
         reached=None if goal is None else sum(score > goal for score in best),
-        paper=paper.quoted(task).get(group.algorithm),
+        paper=_quoted(task, group),
     )
+
+
+def _quoted(task: str, group: Group) -> float | None:
+    """The paper's number, but not for a weight that adapts at another pace than a group beside."""
+    settings = group.stories[0].run.config
+    named = group.label != group.algorithm
+    if named and settings.weight_patience != paper.WEIGHT_PATIENCE:
+        return None
+    return paper.quoted(task).get(group.algorithm)
 
 
 def _pairs(task: str, groups: Sequence[Group]) -> tuple[Pair, ...]:

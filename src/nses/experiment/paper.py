@@ -3,6 +3,7 @@
 Columns as in the paper: its four algorithms, then three others that it quotes itself.
 """
 
+WEIGHT_PATIENCE = 50  # t_w of its NSRA-ES
 COLUMNS = ("es", "ns-es", "nsr-es", "nsra-es", "dqn", "noisy-dqn", "a3c+")
 
 # fmt: off

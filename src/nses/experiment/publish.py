@@ -72,11 +72,10 @@ def table_of(contest: Contest, paper: bool = False) -> Table:
     goal = "out" if contest.task.endswith("-trap") else "solved"
     headers = ["runs", "median", "", "IQM", "re-test", ""]
     headers += [] if contest.goal is None else [goal]
-    headers += ["paper (quoted)"] if paper else []
+    headers += ["quoted from\nthe paper"] if paper else []
     table = table_with("algorithm", *headers)
     table.title, table.title_justify = Text(contest.task), "left"
-    for column in (table.columns[3], table.columns[6]):
-        column.justify, column.no_wrap = "left", True
+    table.columns[3].justify = table.columns[6].justify = "left"
     for row in contest.rows:
         cells: list[str | Text] = [
             f"{row.done}" if row.done == row.runs else f"{row.done} of {row.runs}",
@@ -93,7 +92,7 @@ def table_of(contest: Contest, paper: bool = False) -> Table:
 
 
 def pairs_of(contest: Contest) -> Table:
-    table = table_with("", "wins", "p", "p (Holm)", "re-test: wins", "p", "p (Holm)")
+    table = table_with("", "wins", "p", "p (Holm)", "re-test:\nwins", "p", "p (Holm)")
     for pair in contest.pairs:
         cells = [
             *(share(pair.effect), p_value(pair.p), p_value(pair.p_holm)),
@@ -105,9 +104,9 @@ def pairs_of(contest: Contest) -> Table:
 
 def table_with(*headers: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(headers[0], style="bold", no_wrap=True)
+    table.add_column(headers[0], style="bold", overflow="fold")
     for header in headers[1:]:
-        table.add_column(header, justify="right")
+        table.add_column(header, justify="right", no_wrap=True)
     return table
 
 

@@ -127,9 +127,11 @@ class Run:
         best, extra = checkpoint.load_best(self.path / BEST)
         try:
             returns = [float(x) for x in json.loads(extra["retest"])]
-            generation = int(extra["generation"])
+            generation = int(extra.get("generation", -1))
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointRefused(f"{self.path / BEST} holds no test: {error}") from error
+        if generation < 0:  # written before this was: S7
+            generation = self.state.generation
         return Ending(best, [x for x in returns if math.isfinite(x)], generation)
 
     def task(self, own: Task | None = None) -> Task:
