@@ -183,6 +183,8 @@ def test_the_paper_is_quoted_for_all_its_games_however_they_are_spelled():
     assert paper.quoted("atari:MsPacman") == paper.quoted("atari:ms_pacman")
     assert paper.quoted("atari:frostbite")["nsra-es"] == 3785.4
     assert paper.quoted("CartPole-v1") == {}
+    assert "DQN 1000, NOISY-DQN 753, A3C+ 506.6" in paper.caption("atari:frostbite")
+    assert "no results" in paper.caption("CartPole-v1")
 
 
 def test_an_episode_that_failed_does_not_spoil_the_statistics_of_its_group(tmp_path):

@@ -31,6 +31,16 @@ def quoted(task: str) -> dict[str, float]:
     return dict(zip(COLUMNS, ROWS.get(_canonical(task), ()), strict=False))
 
 
+def caption(task: str) -> str:
+    """What to say beside its numbers."""
+    results = quoted(task)
+    if not results:
+        return "The paper has no results for this task."
+    others = [f"{name.upper()} {results[name]:g}" for name in COLUMNS[4:] if name in results]
+    says = "Quoted from Conti et al. 2018, at its own scale; not measured here."
+    return says + (f" It quotes for others: {', '.join(others)}." if others else "")
+
+
 def _canonical(task: str) -> str:
     """A game may be spelled freely: atari:MsPacman is atari:ms_pacman."""
     plain = _plain(task)

@@ -18,6 +18,7 @@ from rich.text import Text
 from nses.experiment import figures
 from nses.experiment.comparison import Contest, Pair, Row
 from nses.experiment.overhead import overhead
+from nses.experiment.paper import caption
 from nses.experiment.progress import say, short
 from nses.experiment.report import write_comparison_report, write_run_report
 from nses.experiment.run import CURVE, REPORT, Run
@@ -44,9 +45,6 @@ def publish(
     for contest in contests:
         show(contest, console, paper)
     console.print(EXPLANATION, style="dim", highlight=False, soft_wrap=True)
-    if paper:
-        line = "paper: quoted from Conti et al. 2018, at its own scale; not measured here"
-        console.print(line, style="dim", highlight=False, soft_wrap=True)
     console.print()
     write_tables(contests, directory, command)
     pictures = draw(contests, directory)
@@ -64,6 +62,8 @@ def show(contest: Contest, console: Console, paper: bool) -> None:
     console.print(table_of(contest, paper))
     if contest.pairs:
         console.print(pairs_of(contest))
+    if paper:
+        console.print(Text(caption(contest.task), "dim"), soft_wrap=True)
     for note in contest.notes:
         console.print(Text(f"note: {note}", "yellow"), soft_wrap=True)
 

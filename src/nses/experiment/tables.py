@@ -7,6 +7,7 @@ from pathlib import Path
 from nses.experiment.comparison import Contest, Pair, Row
 from nses.experiment.drawing import colors_of
 from nses.experiment.markup import Markup, command, element, joined, link, table
+from nses.experiment.paper import caption
 from nses.experiment.plot_parts import css
 from nses.experiment.progress import short
 from nses.experiment.run import REPORT, Run, read_config
@@ -56,6 +57,8 @@ def scores(contest: Contest, *, paper: bool) -> list[Markup]:
         _row(row, paint, contest, paper) for row, paint in zip(contest.rows, paints, strict=True)
     ]
     parts.append(table(heads, rows, "Scores"))
+    if paper:
+        parts.append(element("p", caption(contest.task), class_="caption"))
     if contest.pairs:
         parts.append(table(TEST_HEADS, map(_pair, contest.pairs), "Differences (Mann-Whitney U)"))
         parts.append(element("p", EFFECT, class_="caption"))
