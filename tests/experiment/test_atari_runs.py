@@ -90,7 +90,7 @@ def test_resumed_runs_end_like_those_that_were_not_interrupted(seaquest, tmp_pat
 def test_the_digest_is_the_same_for_any_number_of_workers(game, tmp_path):
     """Workers play different episodes before each one, and emulators must not remember them."""
     runs = [train(game, tmp_path / "serial", max_steps=150, backend="serial")]
-    runs += [train(game, tmp_path / str(x), max_steps=150, workers=x) for x in (1, 2, 3)]
+    runs += [train(game, tmp_path / str(x), max_steps=150, workers=x) for x in (1, 3)]
     assert len({run.digest for run in runs}) == 1
 
 
