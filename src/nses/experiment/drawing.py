@@ -68,4 +68,5 @@ def save(figure: "Figure", path: Path) -> None:
     for suffix, dpi, metadata in ((".png", 150, None), (".pdf", 300, {"CreationDate": None})):
         buffer = io.BytesIO()
         figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=metadata)
+        figure.set_layout_engine("none")  # everything has its place now
         write_atomically(path.with_suffix(suffix), buffer.getvalue())
