@@ -122,6 +122,10 @@ def _contest(task: str, stories: Sequence[Story]) -> Contest:
         notes += [f"{label}: {line}" for line in (*twice, *_state_of(kept))]
     goals = {_goal(group.stories[0].run) for group in groups}
     goal = goals.pop() if len(goals) == 1 else None  # groups may have other traps
+    lone = [group.label for group in groups if len(group.stories) == 1]
+    if lone:
+        count = "one run each" if len(lone) > 1 else "one run"
+        notes.append(f"{', '.join(lone)}: {count}: no interval, and no test worth the name")
     notes += _unequal(groups)
     if len({repr(sorted(_numerics(s.run).items())) for s in stories}) > 1:
         notes.append("the runs were begun with different versions or CPUs: see their reports")
@@ -187,8 +191,6 @@ def _state_of(stories: Sequence[Story]) -> list[str]:
     lengths = sorted({s.run.config.generations for s in stories})
     if len(lengths) > 1:
         notes.append(f"runs of different length: {', '.join(map(str, lengths))} generations")
-    if len(stories) == 1:
-        notes.append("one run: a number, but no interval and no test worth the name")
     return notes
 
 
