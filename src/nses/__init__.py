@@ -10,7 +10,25 @@ Gymnasium: `gymnasium.make("NSES/PointTrap-v0")`.
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+
+
+def _module_run() -> str:
+    """What `python -m` runs, empty if it does not; sys.argv says -m until that is found."""
+    if sys.argv[:1] != ["-m"]:
+        return ""
+    word = sys.orig_argv[-len(sys.argv)]  # nses or -mnses
+    return word.partition("m")[2] if word.startswith("-") else word
+
+
+_IS_OUR_MODULE = _module_run() in ("nses", "nses.cli")
+if _IS_OUR_MODULE and not sys.flags.safe_path:
+    # Before any import that Python has not done itself: the working directory may be a stranger's.
+    # It stays on the path, as the last place, only if this package lies in it.
+    _HERE = sys.path.pop(0)
+    if __file__.startswith(f"{_HERE}/nses/"):
+        sys.path.append(_HERE)
+
+from typing import TYPE_CHECKING, Any  # noqa: E402
 
 __version__ = "0.1.0"
 
@@ -72,10 +90,8 @@ def __dir__() -> list[str]:
 
 
 def _is_our_command() -> bool:
-    words = sys.orig_argv
-    module = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
     program = os.path.basename(sys.argv[0]) if sys.argv else ""
-    return program == "nses" or module in ("nses", "nses.cli")
+    return program == "nses" or _IS_OUR_MODULE
 
 
 if not _is_our_command():  # which looks tasks up by itself, and should answer at once

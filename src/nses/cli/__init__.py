@@ -69,8 +69,6 @@ def main(arguments: list[str] | None = None) -> int:
         message = f"there is no command {argv[0]!r}.{hint} 'nses --help' lists all."
         return _fail(2, ValueError(message))
     os.environ.update(ONE_THREAD)  # as in the workers: other counts of threads give other bits
-    if "" not in sys.path and os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # module:attribute may be in the current directory
     try:
         return _guarded(_command(argv[0]), argv[1:])
     except KeyboardInterrupt as error:  # while we were still importing

@@ -124,11 +124,12 @@ def _memory(config: Config, d: int, task: Task, workers: int, noise_bytes: int) 
 def _bare_process_bytes() -> int:
     """Resident memory of a process that has imported what a worker imports."""
     code = (
+        f"import sys; sys.path = {sys.path}\n"
         "import resource, nses.execution.evaluator, nses.rollouts.tasks.catalog;"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     out = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, "-P", "-c", code],  # -P: not from the working directory
         capture_output=True,
         text=True,
         check=True,

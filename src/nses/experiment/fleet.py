@@ -34,7 +34,7 @@ if sys.platform == "linux":
     ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
     if os.getppid() != {parent}:
         sys.exit(1)
-sys.argv[0] = "nses"
+sys.argv[0], sys.path = "nses", {path}
 from nses.cli import main
 sys.exit(main())
 """
@@ -95,8 +95,10 @@ class Child:
     def __init__(self, job: Job, workers: int):
         self.job, self.workers = job, workers
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  (until `close`)
+        code = CHILD.format(parent=os.getpid(), path=sys.path)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", CHILD.format(parent=os.getpid()), *job.arguments(workers)],
+            # -P: the working directory may hold modules that are not meant.
+            [sys.executable, "-P", "-c", code, *job.arguments(workers)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self.errors,

@@ -1,8 +1,11 @@
 """What an episode did, as a vector of numbers or a trace: a probe of its steps and a summary."""
 
 import importlib
+import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -151,15 +154,35 @@ def load_attribute(name: str, role: str) -> Any:
     """The object behind `package.module:attribute`."""
     module, _, attribute = name.partition(":")
     try:
-        found: Any = importlib.import_module(module)
+        found: Any = _module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
+    except (ImportError, AttributeError, TypeError, ValueError, OSError) as error:
         raise ValueError(
             f"cannot load {role} {name!r}: {error}. Expected 'package.module:attribute', "
             "importable from here (current directory or PYTHONPATH)."
         ) from error
     return found
+
+
+def _module(name: str) -> ModuleType:
+    """A module on the path, or else of the working directory, which nothing else is taken from.
+
+    If it was found there the directory stays on the path, as the last place: for what the module
+    imports later, and for the workers.
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError:
+        here = os.getcwd()
+        if here in sys.path:
+            raise
+    sys.path.append(here)
+    try:
+        return importlib.import_module(name)
+    except BaseException:
+        sys.path.remove(here)
+        raise
 
 
 def _observation_probe(text: str, names: tuple[str, ...]) -> Probe:
