@@ -225,6 +225,7 @@ def test_the_report_counts_every_episode():
     for state, report in search.run(generations=4):
         assert report.episodes == state.episodes == h.M * h.E + state.generation * (h.n + h.E)
         assert report.env_steps == state.env_steps == toy.LENGTH * report.episodes
+        assert report.member == state.updated
         assert report.failed == 0
 
 

@@ -65,7 +65,7 @@ def a_state(generation: int, seed: int = 0, d: int = 7) -> State:
     members = (member(), member())
     best = Best(members[0].theta, members[0].moments, members[0].behavior, 1.5, generation, 1)
     archive = archive_of(rng.random((2, 2))).append(rng.random(2))
-    return State(generation, members, archive, (Weight(0.5),), best, 10 * generation, 999)
+    return State(generation, members, archive, (Weight(0.5),), best, 10 * generation, 999, 1)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -147,6 +147,7 @@ def states(draw: st.DrawFn) -> State:
         best=draw(st.builds(Best, theta, moments, behavior, REALS, COUNTS, COUNTS)),
         episodes=draw(COUNTS),
         env_steps=draw(COUNTS),
+        updated=draw(st.none() | st.integers(0, M - 1)),
     )
 
 
@@ -198,9 +199,9 @@ def test_json_on_disk_is_standard_though_the_first_best_is_minus_infinity(tmp_pa
     assert load(tmp_path).state.weights == (Weight(),)
 
 
-def test_the_layout_of_format_1_is_fixed(two: Path) -> None:
+def test_the_layout_of_format_2_is_fixed(two: Path) -> None:
     """A change here is a change of format: raise FORMAT, and add to MIGRATIONS."""
-    assert checkpoint.FORMAT == 1
+    assert checkpoint.FORMAT == 2
     assert set(os.listdir(two)) == {"000001", "000002", POINTER}
     assert json.loads((two / POINTER).read_bytes()) == {"checkpoint": "000002"}
     tensors = safetensors.numpy.load((two / "000002" / TENSORS).read_bytes())
@@ -435,9 +436,9 @@ def test_s7_a_newer_format_is_refused_with_what_it_needs(
     two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as future:
-        future.setattr(checkpoint, "FORMAT", 2)
+        future.setattr(checkpoint, "FORMAT", 3)
         future.setattr(checkpoint, "NEEDS", "7.1.0")
-        future.setattr(checkpoint, "MIGRATIONS", {1: lambda content: content})
+        future.setattr(checkpoint, "MIGRATIONS", {2: lambda content: content})
         future.setattr(nses, "__version__", "7.3.0")
         save(two, a_state(3), CONFIG)
         save_best(two / "best.safetensors", a_state(3).best, {})
@@ -451,15 +452,15 @@ def test_s7_a_newer_format_is_refused_with_what_it_needs(
 def test_s7_an_older_format_is_migrated_in_memory(
     two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def one_to_two(content: Content) -> Content:
+    def two_to_three(content: Content) -> Content:
         return replace(content, scalars=content.scalars | {"env_steps": 12345})
 
-    def two_to_three(content: Content) -> Content:
+    def three_to_four(content: Content) -> Content:
         return replace(content, config={"was": content.config})
 
     before = tree(two)
-    monkeypatch.setattr(checkpoint, "FORMAT", 3)
-    monkeypatch.setattr(checkpoint, "MIGRATIONS", {1: one_to_two, 2: two_to_three})
+    monkeypatch.setattr(checkpoint, "FORMAT", 4)
+    monkeypatch.setattr(checkpoint, "MIGRATIONS", {2: two_to_three, 3: three_to_four})
     loaded = load(two)
     assert same(loaded.state, replace(a_state(2), env_steps=12345))
     assert loaded.config == {"was": CONFIG}
@@ -469,8 +470,8 @@ def test_s7_an_older_format_is_migrated_in_memory(
 def test_s7_a_format_too_old_to_migrate_is_refused(
     two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint, "FORMAT", 2)
-    with pytest.raises(CheckpointRefused, match="nothing can read format 1 any more"):
+    monkeypatch.setattr(checkpoint, "FORMAT", 3)
+    with pytest.raises(CheckpointRefused, match="nothing can read format 2 any more"):
         load(two)
 
 
@@ -595,6 +596,8 @@ HOSTILE_SCALARS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "members that are no list": lambda x: x | {"members": {}},
     "no weights": lambda x: x | {"weights": []},
     "three weights": lambda x: x | {"weights": x["weights"] * 3},
+    "an update of a third member": lambda x: x | {"updated": 2},
+    "an update of a member before the first": lambda x: x | {"updated": -1},
 }
 
 

@@ -187,6 +187,7 @@ class Search:
             best=best,
             episodes=state.episodes + episodes,
             env_steps=state.env_steps + env_steps,
+            updated=m,
         )
         finite = e.f[np.isfinite(e.f)]
         return state, Report(

@@ -50,6 +50,7 @@ class State:
     best: Best
     episodes: int = 0
     env_steps: int = 0
+    updated: int | None = None  # the member of the last generation; None before the first one
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ from nses.experiment.storage import (
     write_synced,
 )
 
-FORMAT = 1
+FORMAT = 2
 NEEDS = "0.1.0"  # the oldest nses that reads FORMAT
 
 DIRECTORY = "checkpoints"  # of a run
@@ -82,7 +82,14 @@ class NewerFormat(CheckpointRefused):
     """A newer nses wrote this: going on from an older checkpoint would fork the run."""
 
 
-MIGRATIONS: dict[int, Callable[[Content], Content]] = {}  # from a format to the next one
+def _one_to_two(content: Content) -> Content:
+    """A State did not say which member was updated last."""
+    if content.kind != "state":
+        return content
+    return replace(content, scalars=content.scalars | {"updated": None})
+
+
+MIGRATIONS: dict[int, Callable[[Content], Content]] = {1: _one_to_two}  # to the next format
 
 
 def save(
@@ -183,6 +190,7 @@ def load_archive(path: Path) -> Archive:
 def digest(state: State, metrics: Iterable[Mapping[str, Any]]) -> str:
     """SHA-256 of what a run promises to repeat: the State, and the metrics but for the clock's."""
     scalars, tensors = take_apart(State, state)
+    del scalars["updated"]  # the metrics say it, and digests are older than this field
     total = hashlib.sha256(canonical([scalars, tensors_sha256(tensors)]))
     for line in metrics:
         total.update(b"\n" + canonical({k: v for k, v in line.items() if k not in VOLATILE}))
@@ -233,6 +241,8 @@ def _refuse_misfits(state: State) -> None:
         raise CheckpointRefused("its behaviors are not of one kind")
     if not state.members or len(state.weights) not in (1, len(state.members)):
         raise CheckpointRefused(f"{len(state.members)} members have {len(state.weights)} weights")
+    if state.updated is not None and state.updated >= len(state.members):
+        raise CheckpointRefused(f"of {len(state.members)} members, number {state.updated} is none")
 
 
 def _read_back(path: Path, generation: int) -> None:

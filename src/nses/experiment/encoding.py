@@ -97,6 +97,8 @@ def take_apart(kind: type[Stored], value: Stored, at: tuple[str, ...] = ()) -> t
 
 
 def _apart(kind: Any, value: Any, at: tuple[str, ...], tensors: Tensors) -> Any:
+    if kind == int | None:
+        return None if value is None else int(value)
     if kind is int:
         return int(value)
     if kind is float:
@@ -127,6 +129,8 @@ def put_together(
 
 
 def _together(kind: Any, part: Any, at: tuple[str, ...], tensors: Tensors) -> Any:
+    if kind == int | None:
+        return None if part is None else count(part)
     if kind is int:
         return count(part)
     if kind is float:

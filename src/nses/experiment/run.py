@@ -68,8 +68,7 @@ class Run:
         state = self.state
         members = state.members
         if which == "final":
-            updated = [r["member"] for r in self.metrics if r["generation"] <= state.generation]
-            member = members[updated[-1] if updated else 0]
+            member = members[self._updated(state)]
             return member.theta, member.moments
         kind, _, number = which.partition(":")
         if kind != "member" or not number.isdecimal() or int(number) >= len(members):
@@ -78,6 +77,13 @@ class Run:
                 f"or generation:G:candidate:I, got {which!r}."
             )
         return members[int(number)].theta, members[int(number)].moments
+
+    def _updated(self, state: State) -> int:
+        """The member updated last; a checkpoint of format 1 leaves that to the metrics."""
+        if state.updated is not None:
+            return state.updated
+        updated = [r["member"] for r in self.metrics if r["generation"] <= state.generation]
+        return updated[-1] if updated else 0
 
     @property
     def metrics(self) -> list[dict[str, Any]]:

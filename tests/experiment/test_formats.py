@@ -1,0 +1,70 @@
+"""What a run directory knows of itself, and what directories of older formats still give."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import nses
+from nses.core.values import State
+from nses.experiment import checkpoint
+from nses.experiment.checkpoint import MANIFEST, SCALARS, TENSORS
+from nses.experiment.encoding import sha256, take_apart, to_json
+from nses.experiment.run import Run
+
+
+def train(directory: Path, generations: int = 5) -> Run:
+    return nses.train(
+        "point-trap", recipe="smoke", backend="serial", tensorboard=False, members=3, seed=1,
+        generations=generations, run_dir=directory,
+    )  # fmt: skip
+
+
+def lose_last_lines(run: Run) -> None:
+    """As a full disk loses them: the last line left is that of another member."""
+    updated = [record["member"] for record in run.metrics]
+    while updated[-1] == run.metrics[-1]["member"]:
+        updated.pop()
+    metrics = run.path / "metrics.jsonl"
+    metrics.write_text("".join(metrics.read_text().splitlines(keepends=True)[: len(updated)]))
+
+
+def test_m11_a_lost_last_line_of_metrics_does_not_change_the_final_policy(tmp_path: Path) -> None:
+    run = train(tmp_path / "run")
+    updated = run.metrics[-1]["member"]
+    theta, moments = run.parameters("final")
+    np.testing.assert_array_equal(theta, run.parameters(f"member:{updated}")[0])
+    lose_last_lines(run)
+    after, same_moments = run.parameters("final")
+    np.testing.assert_array_equal(after, theta)
+    np.testing.assert_array_equal(same_moments.sum, moments.sum)
+
+
+def as_in_format_1(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checkpoints of a run as format 1 had them: all in one file, and no last update."""
+    for generation, path in checkpoint.stored(directory / checkpoint.DIRECTORY):
+        loaded = checkpoint.load(directory / checkpoint.DIRECTORY, at_most=generation)
+        scalars, tensors = take_apart(State, loaded.state)
+        del scalars["updated"]
+        files = {TENSORS: safetensors.numpy.save(tensors), SCALARS: to_json(scalars)}
+        entries = {name: {"size": len(x), "sha256": sha256(x)} for name, x in files.items()}
+        with monkeypatch.context() as past:
+            past.setattr(checkpoint, "FORMAT", 1)
+            files[MANIFEST] = checkpoint._sealed({"config": loaded.config, "files": entries})
+        for name, data in files.items():
+            (path / name).write_bytes(data)
+
+
+def test_s7_a_run_of_format_1_loads_with_the_same_digest_and_goes_on_in_format_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, run = train(tmp_path / "whole", 7), train(tmp_path / "run")
+    digest, theta = run.digest, run.parameters("final")[0]
+    as_in_format_1(run.path, monkeypatch)
+    assert run.state.updated is None
+    assert run.digest == digest
+    np.testing.assert_array_equal(run.parameters("final")[0], theta)  # the metrics say which
+    resumed = nses.resume(run.path, generations=7)
+    assert resumed.state.updated == whole.state.updated
+    assert resumed.digest == whole.digest
