@@ -115,3 +115,11 @@ def test_an_archive_has_either_rows_or_traces():
         archive_of([trace(2)]).rows  # noqa: B018
     assert archive_of([[1.0, 2.0]]).traces == []
     assert archive_of(np.zeros((2, 3), np.uint8)).rows.shape == (2, 3)  # rows, as ever
+
+
+def test_m12_an_entry_of_another_size_is_refused():
+    A = archive_of([[1.0, 2.0]])
+    for b in ([3.0], [[3.0]], [1.0, 2.0, 3.0]):
+        with pytest.raises(ValueError, match="have 2 numbers, got"):
+            A.append(b)
+    assert len(A) == 1

@@ -1,6 +1,9 @@
 """What a failing episode means (E1 to E3), whichever backend plays it."""
 
 import logging
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from nses.execution.evaluator import (
     evaluation,
     result_fields,
 )
+from nses.rollouts.behaviors import Behavior
 
 TRACE = 'Traceback:\n  File "walk.py", line 3, in step\n    fall()\n'
 
@@ -136,20 +140,40 @@ def test_mirrored_candidates_are_theta_plus_and_minus_the_same_noise():
         np.testing.assert_array_equal(seen[2 * pair + 1], candidates.theta - step)
 
 
-def test_a_behavior_of_another_length_fails_its_episode_only():
+@pytest.mark.parametrize(
+    "behavior", [np.zeros(3), np.zeros(1), np.zeros((1, 2)), np.float64(0.5), [[0.5]]]
+)
+def test_m12_a_behavior_of_another_shape_fails_its_episode_only(behavior):  # type: ignore[no-untyped-def]
     plan = plan_of(drift())
     runner = Runner(plan)
     play = runner.player.play
 
-    def lengthen(theta, moments, seed, **keywords):  # type: ignore[no-untyped-def]
+    def reshape(theta, moments, seed, **keywords):  # type: ignore[no-untyped-def]
         episode = play(theta, moments, seed, **keywords)
-        if seed == 1:
-            object.__setattr__(episode, "behavior", np.zeros(3))
-        return episode
+        return replace(episode, behavior=behavior) if seed == 1 else episode
 
-    runner.player.play = lengthen  # type: ignore[method-assign]
+    player = SimpleNamespace(play=reshape, close=runner.player.close)
+    runner._player = lambda: player  # type: ignore[method-assign]
+    runner.player = player
     results = {name: np.zeros(shape, dtype) for name, dtype, shape in result_fields(5, 3, 2)}
     (error,) = runner.run(unperturbed(plan), archive(2), range(5), results, lambda i: None)
-    assert "could not broadcast" in error
+    assert f"'final:x,y' must have 2 numbers, shape (2,), got shape {np.shape(behavior)}" in error
     assert (results["status"] == [DONE, FAILED, DONE, DONE, DONE]).all()
     assert np.isnan(results["f"]).tolist() == [False, True, False, False, False]
+    assert np.isnan(results["b"][1]).all()
+
+
+def late(observation: Any, info: dict[str, Any]) -> Any:
+    """Two numbers, in the episodes that end below zero one."""
+    return [info["x"], info["y"]] if info["y"] > 0 else info["x"]
+
+
+def test_m12_a_function_that_returns_another_size_later_fails_these_episodes():
+    plan = plan_of(drift().revised(behavior=Behavior("late", late)))
+    results = {name: np.zeros(shape, dtype) for name, dtype, shape in result_fields(8, 3, 2)}
+    errors = Runner(plan).run(unperturbed(plan, 8), archive(2), range(8), results, lambda i: None)
+    failed = results["status"] == FAILED
+    assert 0 < len(errors) == failed.sum() < 8
+    assert all("behavior 'late' must have 2 numbers" in error for error in errors)
+    assert np.isnan(results["b"][failed]).all()
+    assert (results["b"][~failed, 1] > 0).all()

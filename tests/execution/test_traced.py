@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -71,7 +72,8 @@ def test_a_trace_that_is_none_fails_its_episode_only():
         episode = play(theta, moments, seed, **keywords)
         return replace(episode, behavior=episode.behavior[:0]) if seed == 0 else episode
 
-    runner.player.play = forget  # type: ignore[method-assign]
+    runner.player = SimpleNamespace(play=forget, close=runner.player.close)
+    runner._player = lambda: runner.player  # type: ignore[method-assign]  (when it tries again)
     fields = result_fields(5, HEALTHY.moments_size, 0)
     results = {name: np.zeros(shape, dtype) for name, dtype, shape in fields}
     first: dict[int, np.ndarray] = {}

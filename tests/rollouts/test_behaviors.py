@@ -159,3 +159,31 @@ def test_the_memory_of_an_atari_game_is_known_by_name():
     assert set(behavior_of("ram-mean", steps)) == {225.0}
     with pytest.raises(ValueError, match="info has no key 'ram'"):
         behavior_of("ram", walk(1))
+
+
+@pytest.mark.parametrize("summary", ["mean", "trajectory"])
+def test_m12_a_probe_keeps_its_size_through_an_episode(summary):
+    sizes = Behavior("growing", lambda observation, info: info["p"][: info["x"]], summary)
+    steps = [(None, {"x": x, "p": [1.0, 2.0]}) for x in (2, 2, 1)]
+    with pytest.raises(ValueError, match=r"behavior 'growing' must have 2 numbers .*, got 1"):
+        behavior_of(sizes, steps, step_limit=3)
+
+
+def test_m12_a_state_of_a_trace_keeps_its_size_through_an_episode():
+    steps = [(None, {"ram": np.zeros(size, np.uint8)}) for size in (4, 4, 1)]
+    with pytest.raises(ValueError, match=r"behavior 'ram' must have 4 bytes .*, got 1"):
+        behavior_of("ram", steps)
+
+
+@pytest.mark.parametrize("seen", ["1.5", ["1", "2"], [1.0, [2.0, 3.0]], {"x": 1.0}, 1j, None])
+@pytest.mark.parametrize("summary", ["final", "mean", "trace"])
+def test_m12_a_behavior_is_made_of_numbers(seen, summary):
+    odd = Behavior("odd", lambda observation, info: seen, summary)
+    with pytest.raises(ValueError, match="behavior 'odd' must return numbers"):
+        behavior_of(odd, walk(1))
+
+
+@pytest.mark.parametrize("seen", [1.5, np.float32(1.5), [[1.0, 2.0], [3.0, 4.0]], True, [2, 0.5]])
+def test_m12_a_number_or_nested_lists_of_numbers_are_a_vector(seen):
+    sound = Behavior("sound", lambda observation, info: seen)
+    assert behavior_of(sound, walk(1)).tolist() == np.ravel(seen).tolist()

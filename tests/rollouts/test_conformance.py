@@ -165,7 +165,10 @@ BROKEN_TASKS: dict[str, tuple[dict[str, Any], str]] = {
         r"the behavior must work.*no key 'y'.*its keys are: x",
     ),
     "behavior of nan": ({"behavior": Behavior("nan", undefined)}, r"finite numbers, got \[nan\]"),
-    "empty behavior": ({"behavior": Behavior("", lambda o, i: [])}, r"finite numbers, got \[\]"),
+    "empty behavior": (
+        {"behavior": Behavior("", lambda o, i: [])},
+        r"numbers, one or more, got \[\]",
+    ),
     "behavior of changing length": (
         {"behavior": Behavior("growing", growing)},
         r"same length in all episodes, got 1 numbers after one step and 2",

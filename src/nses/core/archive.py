@@ -28,6 +28,11 @@ class Buffer:
     def extended(self, size: int, b: ArrayLike) -> "tuple[Buffer, int]":
         """Storage of the first `size` rows and those of b, and how many these are together."""
         added = np.atleast_2d(np.asarray(b, np.float64))
+        if added.shape[1:] != self.data.shape[1:]:
+            raise ValueError(
+                f"the behaviors of this archive have {self.data.shape[1]} numbers, got an array "
+                f"of shape {np.shape(b)}."
+            )
         total = size + len(added)
         # Where there are more rows, a newer value owns the space behind these.
         buffer = self if self.used == size else Buffer(self.data[:size].copy())

@@ -14,7 +14,7 @@ from nses.core.archive import Archive
 from nses.core.moments import Moments
 from nses.core.noise import perturb
 from nses.core.novelty import novelty
-from nses.core.traces import Trace
+from nses.core.traces import Trace, as_trace
 from nses.core.values import Candidates, Evaluation
 from nses.execution.shared import Field
 from nses.rollouts.episode import Episode, Player, never, player
@@ -58,6 +58,18 @@ class Plan:
     @property
     def moments_size(self) -> int:
         return moments_size_of(self.policy)
+
+
+def check_behavior(plan: Plan, b: Any) -> None:
+    """ValueError unless a behavior has the shape of the task's: NumPy would repeat one to fit."""
+    name, size = plan.task.behavior.name, plan.behavior_size
+    if plan.traces:
+        as_trace(b)
+    elif np.shape(b) != (size,):
+        raise ValueError(
+            f"behavior {name!r} must have {size} numbers, shape ({size},), got shape {np.shape(b)};"
+            " return as many in every episode."
+        )
 
 
 def result_fields(n: int, moments_size: int, behavior_size: int) -> list[Field]:
@@ -152,13 +164,15 @@ class Runner:
         )
         for attempt in (1, 2):
             try:
-                return self.player.play(
+                episode = self.player.play(
                     theta,
                     candidates.moments,
                     int(candidates.seeds[i]),
                     action_noise=noise,
                     contributes=contributes,
                 )
+                check_behavior(self.plan, episode.behavior)
+                return episode
             except MemoryError:
                 raise
             except Exception:

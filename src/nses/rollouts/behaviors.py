@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import reprlib
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ class Record:
     """The behavior of one episode while it is played."""
 
     def __init__(self, behavior: Behavior, step_limit: int):
-        self.probe = behavior.probe
+        self.name, self.probe = behavior.name, behavior.probe
         self.summary = behavior.summary
         self.every_step = behavior.summary != "final"
         self.step_limit = step_limit
@@ -73,7 +74,10 @@ class Record:
 
     def _look(self, observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
         """The probe as a vector of its own: environments may reuse their arrays."""
-        return np.array(self.probe(observation, info), np.float64).reshape(-1)
+        b = np.array(_vector(self.name, self.probe(observation, info)), np.float64)
+        if self.points:
+            _check_size(self.name, self.points[0].size, "numbers", b.size)
+        return b
 
 
 class Trace:
@@ -82,13 +86,15 @@ class Trace:
     every_step = True
 
     def __init__(self, behavior: Behavior):
-        self.probe = behavior.probe
+        self.name, self.probe = behavior.name, behavior.probe
         self.rows = np.empty((0, 0), np.uint8)  # with room for more
         self.steps = 0
 
     def see(self, observation: Any, info: dict[str, Any]) -> None:
         """Called after every step."""
         row = self._look(observation, info)
+        if self.steps:
+            _check_size(self.name, self.rows.shape[1], "bytes", row.size)
         if self.steps == len(self.rows):
             self.rows = np.resize(self.rows, (2 * self.steps or ROOM, row.size))
         self.rows[self.steps] = row
@@ -101,7 +107,7 @@ class Trace:
         return self.rows[: self.steps].copy()
 
     def _look(self, observation: Any, info: dict[str, Any]) -> NDArray[np.uint8]:
-        seen = np.asarray(self.probe(observation, info)).reshape(-1)
+        seen = _vector(self.name, self.probe(observation, info))
         if seen.dtype == np.uint8:
             return seen
         with np.errstate(invalid="ignore"):
@@ -112,6 +118,30 @@ class Trace:
                 "trajectory for other numbers."
             )
         return row
+
+
+def _vector(name: str, seen: Any) -> NDArray[Any]:
+    """What a probe returned, as one row of numbers: NumPy would read text and take None for NaN."""
+    try:
+        numbers = np.asarray(seen).reshape(-1)
+        if numbers.dtype == object:  # fractions, for example
+            numbers = np.array([float(x) for x in numbers.tolist()])
+        if numbers.dtype.kind in "biuf" and numbers.size:
+            return numbers
+    except (TypeError, ValueError):
+        pass
+    raise ValueError(
+        f"behavior {name!r} must return numbers, one or more, got {reprlib.repr(seen)}."
+    )
+
+
+def _check_size(name: str, expected: int, unit: str, size: int) -> None:
+    """Arrays of other sizes would be repeated to fit, or fit by chance."""
+    if size != expected:
+        raise ValueError(
+            f"behavior {name!r} must have {expected} {unit} at every step of an episode, as at "
+            f"first, got {size}."
+        )
 
 
 def parse_behavior(text: str) -> Behavior:
