@@ -1,6 +1,8 @@
 """metrics.jsonl and TensorBoard events."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 
@@ -90,6 +92,56 @@ def test_s2_a_device_that_is_always_full_does_not_stop_the_log(tmp_path, caplog)
         log.write(record(2))
     assert log.gap == [1, 2]
     assert caplog.text.count("Training goes on") == 1
+
+
+def test_m4_a_sync_that_fails_is_warned_of_once_and_does_not_stop_the_log(tmp_path, caplog):
+    log = GenerationLog(tmp_path / METRICS, 0)
+    log.file.close()
+    with open("/dev/full", "ab", buffering=0) as full:  # which cannot be synced either
+        log.file = full
+        for generation in (1, 2):
+            log.write(record(generation))
+            log.sync()
+    assert log.gap == [1, 2]
+    assert caplog.text.count("Training goes on") == 1
+
+
+def test_m4_lines_that_did_not_get_to_the_disk_are_written_again(tmp_path, monkeypatch, caplog):
+    with GenerationLog(tmp_path / METRICS, 0) as log:
+        log.write(record(1))
+        log.sync()
+        for generation in (2, 3):
+            log.write(record(generation))
+            with monkeypatch.context() as full:
+                full.setattr(os, "fsync", lost_by(log))
+                log.sync()
+        log.write(record(4))
+        log.sync()
+    assert [r["generation"] for r in read_generations(tmp_path / METRICS)] == [1, 2, 3, 4]
+    assert caplog.text.count("Training goes on") == 1
+
+
+def lost_by(log):
+    """An fsync that fails; the system drops what it could not write, and leaves zeros."""
+
+    def fsync(descriptor):
+        size = os.fstat(descriptor).st_size
+        kept = log.path.read_bytes().splitlines(keepends=True)[0]
+        os.ftruncate(descriptor, len(kept))
+        os.ftruncate(descriptor, size)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    return fsync
+
+
+def test_m4_lines_that_are_missing_when_a_run_is_resumed_are_marked_as_a_gap(tmp_path, caplog):
+    with GenerationLog(tmp_path / METRICS, 0) as log:
+        log.write(record(1))
+    with GenerationLog(tmp_path / METRICS, 4) as log:  # whose checkpoint got to the disk
+        log.write(record(5))
+    lines = [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
+    assert [x.get("generation", x.get("gap")) for x in lines] == [1, [2, 4], 5]
+    assert "generations 2 to 4 are missing" in caplog.text
 
 
 def test_tensorboard_events_hold_every_number_of_a_generation(tmp_path):

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -427,3 +428,30 @@ def test_s7_a_run_that_ended_before_its_generation_was_written_with_the_test_is_
     checkpoint.save_best(run.path / "best.safetensors", best, extra)
     assert nses.load(run.path).finished
     assert nses.load(run.path).ending.generation == 2
+
+
+def test_m4_logs_that_cannot_be_synced_are_warned_of_once_and_checkpoints_are_written_all_the_same(
+    tmp_path, monkeypatch, caplog
+):
+    settings = {"generations": 6, "checkpoint_seconds": 0.0}
+    whole, really, refused = train(tmp_path / "whole", **settings), os.fsync, []
+
+    def fsync(descriptor):
+        name = os.readlink(f"/proc/self/fd/{descriptor}")
+        if name.endswith("/run/metrics.jsonl") and len(refused) < 3:
+            refused.append(name)
+            raise OSError(errno.ENOSPC, "No space left on device")
+        really(descriptor)
+
+    newest = []
+    monkeypatch.setattr(os, "fsync", fsync)
+    run = train(
+        tmp_path / "run",
+        **settings,
+        listener=lambda state, _: newest.append(nses.load(tmp_path / "run").state.generation),
+    )
+    assert len(refused) == 3
+    assert newest == [1, 2, 3, 4, 5, 6]
+    assert caplog.text.count("metrics.jsonl") == 1
+    assert "No space left on device" in caplog.text
+    assert run.digest == whole.digest  # not a line was lost

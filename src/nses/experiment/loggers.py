@@ -101,11 +101,16 @@ def _last(record: dict[str, Any]) -> int:
     return int(record["generation"] if "generation" in record else record["gap"][1])
 
 
+def _first(record: dict[str, Any]) -> int:
+    return int(record["generation"] if "generation" in record else record["gap"][0])
+
+
 class GenerationLog:
     """Appends a line a generation, cut back to `generation` first: none appears twice.
 
     A full disk does not stop training: the lines are dropped with a warning, and a line
-    {"gap": [first, last]} marks them once there is room again.
+    {"gap": [first, last]} marks them once there is room again, as it marks those that a checkpoint
+    has survived.
     """
 
     def __init__(self, path: Path, generation: int):
@@ -114,32 +119,69 @@ class GenerationLog:
         self.seconds = max((float(r.get("seconds") or 0.0) for r in kept), default=0.0)
         write_atomically(self.path, "".join(json.dumps(r) + "\n" for r in kept).encode())
         self.file = self.path.open("ab", buffering=0)
-        self.gap: list[int] = []
+        last = max(map(_last, kept), default=0)
+        self.gap = [last + 1, generation] if last < generation else []
+        self.synced = self._size()
+        self.unsynced: list[dict[str, Any]] = []  # written after that
+        self.failing = self.in_doubt = False  # whether the last line, the last sync failed
 
     def write(self, record: dict[str, Any]) -> None:
-        lines = json.dumps(record) + "\n"
+        error = self._append([{"gap": self.gap}, record] if self.gap else [record])
+        if error is not None:
+            self._warn(error)
+            self.failing = True
+            first = self.gap[0] if self.gap else record["generation"]
+            self.gap = [first, record["generation"]]
+            return
         if self.gap:
-            lines = json.dumps({"gap": [self.gap[0], self.gap[-1]]}) + "\n" + lines
-        data, start = lines.encode(), os.fstat(self.file.fileno()).st_size
+            log.warning(
+                "%s is written again; generations %d to %d are missing.", self.path.name, *self.gap
+            )
+        self.gap, self.failing = [], False
+
+    def sync(self) -> None:
+        """What was written, on the disk; where that fails, it is tried again at the next sync.
+
+        A system that could not write may have dropped the lines, and says so only once: they are
+        written anew.
+        """
+        try:
+            os.fsync(self.file.fileno())
+        except OSError as error:
+            self._warn(error)
+            self.in_doubt = True
+            self._write_again()
+        else:
+            self.synced, self.unsynced, self.in_doubt = self._size(), [], False
+
+    def _write_again(self) -> None:
+        lines, self.unsynced = self.unsynced, []
+        self._cut(self.synced)
+        if lines and self._append(lines) is not None:
+            self.gap = [_first(lines[0]), self.gap[1] if self.gap else _last(lines[-1])]
+
+    def _append(self, records: list[dict[str, Any]]) -> OSError | None:
+        """All of these lines at the end, or why there is none of them."""
+        data, start = "".join(json.dumps(r) + "\n" for r in records).encode(), self._size()
         try:
             if self.file.write(data) != len(data):
                 raise OSError("the disk took only a part of the line")
         except OSError as error:
-            with suppress(OSError):  # a half-written line goes; a device has none
-                os.ftruncate(self.file.fileno(), start)
-            if not self.gap:
-                log.warning("%s is not being written: %s. Training goes on.", self.path.name, error)
-            self.gap.append(record["generation"])
-        else:
-            if self.gap:
-                log.warning(
-                    "%s is written again; generations %d to %d are missing.",
-                    self.path.name, self.gap[0], self.gap[-1],
-                )  # fmt: skip
-            self.gap = []
+            self._cut(start)  # a half-written line
+            return error
+        self.unsynced += records
+        return None
 
-    def sync(self) -> None:
-        os.fsync(self.file.fileno())
+    def _warn(self, error: OSError) -> None:
+        if not self.failing and not self.in_doubt:
+            log.warning("%s is not being written: %s. Training goes on.", self.path.name, error)
+
+    def _cut(self, size: int) -> None:
+        with suppress(OSError):  # a device has no size
+            os.ftruncate(self.file.fileno(), size)
+
+    def _size(self) -> int:
+        return os.fstat(self.file.fileno()).st_size
 
     def __enter__(self) -> "GenerationLog":
         return self
