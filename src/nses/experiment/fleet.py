@@ -1,6 +1,5 @@
 """Runs side by side, each in a process of its own; none outlives the process that started them."""
 
-import json
 import os
 import signal
 import subprocess
@@ -20,7 +19,8 @@ from nses.execution.cpus import ONE_THREAD
 from nses.experiment.command import practical_flags, train_words
 from nses.experiment.config import Config
 from nses.experiment.interruption import Interruption, Stopped
-from nses.experiment.loggers import METRICS
+from nses.experiment.loggers import METRICS, numbers_in
+from nses.experiment.storage import CheckpointRefused, regular_file
 
 POLL_SECONDS = 0.2
 PATIENCE = 8.0  # seconds for all runs that are asked to stop to write their checkpoints
@@ -75,17 +75,15 @@ Progress = dict[Job, Reached]
 def reached(directory: Path, done: bool = False) -> Reached:
     """The last generation in metrics.jsonl, looked up from its end."""
     try:
-        with (directory / METRICS).open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
-            lines = file.read().splitlines()
-    except (FileNotFoundError, NotADirectoryError):
+        with regular_file(directory / METRICS) as (file, size):
+            file.seek(max(0, size - TAIL))
+            lines = file.read(TAIL).splitlines()
+    except CheckpointRefused:  # or none is there yet
         return Reached(done=done)
     for line in reversed(lines):
-        try:
-            record = json.loads(line)
-            return Reached(record["generation"], record["best"], done)
-        except (ValueError, KeyError, TypeError):  # a torn line, or the mark of a gap
-            continue
+        record = numbers_in(line)
+        if record is not None and "generation" in record:  # else torn, or the mark of a gap
+            return Reached(int(record["generation"]), record.get("best"), done)
     return Reached(done=done)
 
 

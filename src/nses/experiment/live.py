@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nses.experiment.loggers import METRICS, metrics_in
+from nses.experiment.loggers import LARGEST_METRICS, LONGEST_LINE, METRICS, metrics_in
 from nses.experiment.run import BEST, CONFIG, Ending, Run, load
-from nses.experiment.storage import LOCK, regular_file
+from nses.experiment.storage import LOCK, lines_in, regular_file
 from nses.experiment.stories import Story, directories_of_runs
 
 TRAINING, STOPPED, FINISHED = "training", "stopped", "finished"
@@ -64,18 +64,17 @@ class Tail:
         if not os.path.lexists(self.path):
             self._forget()
             return self.records
-        with regular_file(self.path) as (file, _):
-            self._resume(file)
-            text = file.read()
-        whole = text[: text.rfind(b"\n") + 1]  # a line without its end is still being written
         new = []
-        for line in whole.splitlines(keepends=True):
-            record = metrics_in(line)
-            self.unreadable += record is None
-            if record is not None and "generation" in record:
-                new.append(record)
-            self._last = line
-        self._offset += len(whole)
+        with regular_file(self.path, LARGEST_METRICS) as (file, _):
+            self._resume(file)
+            for line in lines_in(file, LONGEST_LINE):
+                if not line.endswith(b"\n"):
+                    break  # it is still being written
+                record = metrics_in(line)
+                self.unreadable += record is None
+                if record is not None and "generation" in record:
+                    new.append(record)
+                self._last, self._offset = line, self._offset + len(line)
         if new:
             self.records = self.records + new  # who holds the old list keeps it
         return self.records
@@ -165,7 +164,9 @@ def _state(path: Path, story: Story, locked: set[int] | None) -> str:
     if locked is not None and stamp:
         if stamp[0] in locked:
             return TRAINING
-        if (path / LOCK).read_bytes()[:200].endswith(f" on {os.uname().nodename}".encode()):
+        with regular_file(path / LOCK) as (file, _):
+            holder = file.read(200)
+        if holder.endswith(f" on {os.uname().nodename}".encode()):
             return STOPPED  # the last one to hold it was of this machine
     times = [r.get("seconds") or 0.0 for r in story.records[-2:]]
     patience = max(LATELY, 3 * (times[-1] - times[0]) if times else 0.0)

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from nses.core.values import Report
-from nses.experiment.storage import regular_file, write_atomically
+from nses.experiment.storage import lines_in, regular_file, write_atomically
 
 log = logging.getLogger("nses")
 
@@ -23,7 +23,12 @@ METRICS = "metrics.jsonl"
 LISTS = ("behavior", "selection")
 NEEDED = {"member", "score", "best", "weight", "episodes", "env_steps", "seconds"}
 NUMBERS = {int, float, bool, type(None)}
+COUNTS = ("generation", "member", "episodes", "env_steps")  # whole numbers, always there
 LARGEST = 1e300  # of a number that we would write; infinity is none
+LAST_GENERATION = 10**9  # as many as a configuration may ask for
+LONGEST_LINE = 64 << 20  # bytes: 10^6 candidates in a line of history.jsonl
+LARGEST_LOG = 64 << 30  # bytes
+LARGEST_METRICS = 1 << 30  # bytes: 10^6 generations of metrics.jsonl, which are held in memory
 COLUMNS = ("seconds", "steps_per_second", *(f.name for f in fields(Report) if f.name not in LISTS))
 
 
@@ -41,40 +46,45 @@ def _standard(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def read_generations(path: Path) -> Iterator[dict[str, Any]]:
+def read_generations(path: Path, largest: int = LARGEST_LOG) -> Iterator[dict[str, Any]]:
     """The generations of a log; a torn last line and the marks of gaps are left out."""
-    return (r for r in _records(path) if "generation" in r and _numeric(r))
+    return (r for r in _records(path, largest) if "generation" in r and _numeric(r))
 
 
 def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
     """Those of metrics.jsonl that have all that a page needs."""
-    return (r for r in read_generations(path) if _complete(r))
+    return (r for r in read_generations(path, LARGEST_METRICS) if _complete(r))
 
 
 def metrics_in(line: bytes) -> dict[str, Any] | None:
     """A generation or a gap of metrics.jsonl; None if the line is torn, or not one of ours."""
+    record = numbers_in(line)
+    if record is None or "generation" not in record or _complete(record):
+        return record
+    return None
+
+
+def numbers_in(line: bytes) -> dict[str, Any] | None:
+    """A generation, complete or not, or a gap."""
     record = _record_in(line)
-    if record is None or not _numeric(record):
-        return None
-    return record if "generation" not in record or _complete(record) else None
+    return record if record is not None and _numeric(record) else None
 
 
-def _records(path: Path) -> Iterator[dict[str, Any]]:
+def _records(path: Path, largest: int = LARGEST_LOG) -> Iterator[dict[str, Any]]:
     """What can be read of the lines: generations and gaps."""
     if not os.path.lexists(path):
         return
-    with regular_file(path) as (file, size):
-        text = file.read(size)
-    for line in text.splitlines():
-        record = _record_in(line)
-        if record is not None:
-            yield record
+    with regular_file(path, largest) as (file, _):
+        for line in lines_in(file, LONGEST_LINE):
+            record = _record_in(line)
+            if record is not None:
+                yield record
 
 
 def _record_in(line: bytes) -> dict[str, Any] | None:
     try:
         record = json.loads(line)
-        return record if 0 <= _last(record) <= LARGEST else None
+        return record if 0 <= _last(record) <= LAST_GENERATION else None
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
         return None
 
@@ -92,8 +102,10 @@ def _numeric(record: dict[str, Any]) -> bool:
 
 
 def _complete(record: dict[str, Any]) -> bool:
-    member = record.get("member")
-    return isinstance(member, int) and member >= 0 and record.keys() >= NEEDED
+    if not record.keys() >= NEEDED or record["seconds"] is None or record["weight"] is None:
+        return False
+    counts = [record[name] for name in COUNTS]
+    return all(type(x) is int for x in counts) and min(counts) >= 0
 
 
 def _last(record: dict[str, Any]) -> int:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import platform
 import shlex
 import sys
@@ -16,12 +17,18 @@ from numpy.typing import NDArray
 from nses.core.archive import Archive, archive_of
 from nses.core.moments import Moments
 from nses.core.values import Best, State
-from nses.experiment import checkpoint
+from nses.experiment import checkpoint, encoding
 from nses.experiment.build import policy_of, task_of
 from nses.experiment.config import Config, from_dict, to_dict
 from nses.experiment.loggers import METRICS, read_metrics
 from nses.experiment.replay import parse_past, rebuild
-from nses.experiment.storage import CheckpointRefused, contained, slug, write_atomically
+from nses.experiment.storage import (
+    CheckpointRefused,
+    contained,
+    regular_file,
+    slug,
+    write_atomically,
+)
 from nses.rollouts.policies.conv import PIXELS
 from nses.rollouts.reference import Reference
 from nses.rollouts.spaces import describe, input_of, output_of, space_from
@@ -128,7 +135,7 @@ class Run:
     @property
     def ending(self) -> "Ending | None":
         """What was written when the run ended last; None if it has not ended yet."""
-        if not (self.path / BEST).exists():
+        if not os.path.lexists(self.path / BEST):
             return None
         best, extra = checkpoint.load_best(self.path / BEST)
         try:
@@ -223,19 +230,16 @@ def load(directory: str | Path) -> Run:
 
 def read_config(path: Path) -> dict[str, Any]:
     file = path / CONFIG
-    try:
-        if file.stat().st_size > LARGEST_CONFIG:
-            raise CheckpointRefused(f"{file} is too large to be the configuration of a run.")
-        document = json.loads(file.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
+    if not os.path.lexists(file):
         raise ValueError(
             f"{path} is not a run: it has no {CONFIG}. 'nses train' makes one, "
             "under runs/TASK/ALGORITHM/seed-SEED."
-        ) from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        )
+    try:
+        with regular_file(file, LARGEST_CONFIG) as (opened, size):
+            document = encoding.table(opened.read(size))
+    except CheckpointRefused as error:
         raise CheckpointRefused(f"{file} is damaged: {error}") from None
-    if not isinstance(document, dict):
-        raise CheckpointRefused(f"{file} is damaged: it holds no table of settings.")
     if not isinstance(document.get("format", 0), int):
         raise CheckpointRefused(f"{file} is damaged: its format is no number.")
     if document.get("format", 0) > FORMAT:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -128,18 +129,37 @@ def sync_directory(path: Path) -> None:
 
 
 @contextmanager
-def regular_file(path: Path) -> Iterator[tuple[BinaryIO, int]]:
-    """A file open for reading, and its size; no link, pipe or device takes its place."""
+def regular_file(path: Path, largest: int = sys.maxsize) -> Iterator[tuple[BinaryIO, int]]:
+    """A file open for reading, and its size; no link, pipe or device takes its place.
+
+    Every file of a run is read through this: it never waits, and never opens what is too large.
+    """
     try:
         with open(path, "rb", opener=_open_in_place) as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise CheckpointRefused(f"{path.name} is not a regular file")
+            if status.st_size > largest:
+                raise CheckpointRefused(
+                    f"{path.name} has {status.st_size:,} bytes, more than any of ours"
+                )
             yield file, status.st_size
     except OSError as error:
         raise CheckpointRefused(
             f"{path.name} cannot be read ({error.strerror or error})"
         ) from error
+    except MemoryError as error:
+        raise CheckpointRefused(f"{path.name} needs more memory than there is") from error
+
+
+def lines_in(file: BinaryIO, longest: int) -> Iterator[bytes]:
+    """Line by line to the end of a file; CheckpointRefused where one is longer than any of ours."""
+    while line := file.readline(longest + 1):
+        if len(line) > longest:
+            raise CheckpointRefused(
+                f"{Path(file.name).name} has a line of more than {longest:,} bytes"
+            )
+        yield line
 
 
 class DirectoryLock:
@@ -149,8 +169,10 @@ class DirectoryLock:
         path = Path(directory) / LOCK
         with storing(path):
             # Not inheritable (PEP 446): a worker that outlives the run does not keep its lock.
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
+            descriptor = _open_in_place(path, os.O_RDWR | os.O_CREAT, 0o644)
             try:
+                if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                    raise OSError(errno.EINVAL, "it is not a regular file")
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, f"process {os.getpid()} on {os.uname().nodename}".encode(), 0)
@@ -183,8 +205,8 @@ def _shown(name: str) -> str:
     return repr(name if len(name) <= LONGEST_NAME else name[:LONGEST_NAME] + "…")
 
 
-def _open_in_place(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)  # a pipe would wait for ever
+def _open_in_place(path: str | Path, flags: int, mode: int = 0o666) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, mode)  # a pipe would wait for ever
 
 
 def _remove_leftovers(path: Path) -> None:
