@@ -29,6 +29,7 @@ bench: .venv/.installed-dev  ## measure, also other libraries (1.5 GB, once); re
 
 clean:  ## remove the environment, compiled code and caches (runs stay)
 	rm -rf .venv benchmarks/rivals/.venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/nses/compiled
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/.created:

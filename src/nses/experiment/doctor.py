@@ -100,9 +100,10 @@ def _disk(name: str) -> Finding:
 
 
 def _compiled(name: str) -> Finding:
-    """The compiled code is kept beside the package, or in the user's cache."""
+    """Whether it computes what it should, and where it is kept."""
     import numpy as np
 
+    from nses.core.compiled import CACHE, CHOSEN
     from nses.core.ranks import centered_ranks
     from nses.rollouts.native.network import tanh
 
@@ -110,7 +111,12 @@ def _compiled(name: str) -> Finding:
     error = abs(float(tanh(np.float32(0.5))) - float(np.tanh(0.5)))
     assert centered_ranks([1.0, 2.0])[1] == 0.5
     seconds = time.perf_counter() - before
-    return Finding(name, f"ready in {seconds:.2f} s", "" if error < 1e-6 else "tanh is wrong here")
+    where = f"kept in {CACHE.directory}"
+    if CACHE.why:
+        where = f"compiled anew by every command, because it cannot be kept: {CACHE.why}; "
+        where += f"{CHOSEN} may name a directory of yours"
+    fact = f"ready in {seconds:.2f} s, {where}"
+    return Finding(name, fact, "" if error < 1e-6 else "tanh is wrong here")
 
 
 def _repeatable(name: str) -> Finding:
