@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from nses.core.archive import archive_of, empty
+from nses.core.distances import k_smallest
 from nses.core.novelty import TREE_FROM, TREE_TAIL, novelty
 from nses.core.seeding import Purpose, generator
 
@@ -144,3 +145,18 @@ def test_an_unknown_distance_is_refused_with_the_known_ones():
 def test_behaviors_of_another_length_are_refused():
     with pytest.raises(ValueError, match="have 3 numbers, those of the archive 2"):
         novelty([0.0, 0.0, 0.0], [[1.0, 1.0]], k=1)
+
+
+def test_l2_no_row_is_looked_up_behind_the_archive_where_squares_overflow(monkeypatch):
+    looked_up = []
+
+    def watch(b, rows, start, known, k):
+        looked_up.append(int(known.max(initial=0)) < len(rows))
+        return k_smallest(b, rows, start, known, k)
+
+    monkeypatch.setattr("nses.core.novelty.k_smallest", watch)
+    rows = random_behaviors(TREE_FROM, 2)
+    rows[:3] = 1e200
+    N = novelty([[1e200, 1e200], [0.0, 0.0], [-1e200, 0.0]], rows, 3)
+    assert N.tolist() == [0.0, *brute_force(np.zeros((1, 2)), rows[3:], 3), np.inf]
+    assert all(looked_up)

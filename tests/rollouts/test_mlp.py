@@ -130,9 +130,9 @@ def test_outputs_stay_as_they_are_when_the_network_is_used_again():
 
 def test_e5_parameters_or_moments_of_another_size_are_not_taken():
     policy = MLP((3, 5, 2))
-    with pytest.raises(AssertionError):
+    with pytest.raises(ValueError, match="takes theta of shape"):
         policy.bind(np.zeros(policy.size - 1, np.float32), initial(3))
-    with pytest.raises(AssertionError):
+    with pytest.raises(ValueError, match="takes moments of as many"):
         policy.bind(np.zeros(policy.size, np.float32), initial(4))
 
 

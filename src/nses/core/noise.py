@@ -47,6 +47,8 @@ class Epsilon:
     def weighted_sum(self, F: NDArray[np.float64]) -> NDArray[np.float64]:
         """sum_i F_i epsilon_i, (d,), with epsilon_{2i+1} = -epsilon_{2i}."""
         pairs = F.reshape(-1, 2)
+        if len(pairs) != self.offsets.size:  # compiled code does not look where an array ends
+            raise ValueError(f"{2 * self.offsets.size} candidates need as many F, got {F.size}.")
         return _weighted_sum(self.table, self.offsets, pairs[:, 0] - pairs[:, 1], self.d)
 
 

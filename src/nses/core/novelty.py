@@ -1,6 +1,7 @@
 """Novelty: the mean distance to the k nearest behaviors of the archive (Sec. 2.2). Always exact."""
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, overload
 
 import numpy as np
@@ -36,8 +37,8 @@ def novelty(b: Any, archive: Any, k: int, distance: str = "squared-euclidean") -
     (n, dimensions), or for the distances ram and ram-total traces, uint8 (steps, bytes) each.
     An empty archive gives 0; one with fewer than k entries is used whole.
     """
-    if k < 1:
-        raise ValueError(f"k counts nearest neighbours and must be at least 1, got k={k}.")
+    if not isinstance(k, Integral) or k < 1:
+        raise ValueError(f"k counts nearest neighbours: a whole number, at least 1, got k={k}.")
     of_traces = distance in TRACE_DISTANCES
     check_distance(distance, of_traces)
     if of_traces:
@@ -74,6 +75,11 @@ def _among_vectors(
     A = archive if isinstance(archive, Archive) else archive_of(archive)
     if A.traces:
         raise ValueError(f"{distance} is a distance between vectors, the archive holds traces.")
+    if b.ndim > 2 or A.rows.ndim > 2:
+        raise ValueError(
+            f"behaviors and archive must have shape (n, dimensions), got {b.shape} and "
+            f"{A.rows.shape}."
+        )
     if len(A) and b.shape[1] != A.rows.shape[1]:
         raise ValueError(
             f"behaviors have {b.shape[1]} numbers, those of the archive {A.rows.shape[1]}."
@@ -94,10 +100,11 @@ def _k_nearest(b: NDArray[np.float64], A: Archive, k: int) -> NDArray[np.float64
         buffer.treed = len(rows)
     assert isinstance(buffer.tree, KDTree)
     far, known = buffer.tree.query(b, k=min(k + SPARE, buffer.treed))
-    nearest = k_smallest(b, rows, buffer.treed, known.astype(np.int64), k)
+    missed = np.isinf(far).any(axis=1)  # where squares overflow, there is no such row
+    nearest = k_smallest(b, rows, buffer.treed, np.where(np.isinf(far), 0, known), k)
     # Where even the farthest of these is a near-tie with the k-th, the tree may know a nearer one.
     kth = nearest[:, -1]
-    crowded = (kth > 0) & (far[:, -1] ** 2 <= kth * (1 + 1e-9))
+    crowded = missed | (kth > 0) & (far[:, -1] ** 2 <= kth * (1 + 1e-9))
     if crowded.any():
         nearest[crowded] = _scan(b[crowded], rows, k)
     return nearest

@@ -18,7 +18,7 @@ from nses.core.traces import Trace, as_trace
 from nses.core.values import Candidates, Evaluation
 from nses.execution.shared import Field
 from nses.rollouts.episode import Episode, Player, never, player
-from nses.rollouts.policies import Policy, moments_size_of
+from nses.rollouts.policies import Policy, check_theta, moments_size_of
 from nses.rollouts.tasks.task import Task
 
 log = logging.getLogger("nses")
@@ -115,6 +115,7 @@ class Runner:
         `starting` is told each index before its episode. `first`, where it is asked for and empty,
         receives the first trace of an unperturbed candidate with a finite return.
         """
+        check_theta(candidates.theta, self.theta.size)
         errors = []
         for i in indices:
             starting(i)

@@ -47,7 +47,9 @@ def input_of(space: spaces.Space[Any]) -> Input:
             return Input(n, one_hot)
         case spaces.MultiDiscrete() | spaces.Dict() | spaces.Tuple() if space.is_np_flattenable:
             size = spaces.flatdim(space)
-            return Input(size, lambda o: np.asarray(spaces.flatten(space, o), np.float64))
+            return Input(
+                size, lambda o: np.asarray(spaces.flatten(space, o), np.float64).reshape(size)
+            )
     raise ValueError(
         f"observations must come from a space that flattens to numbers, got {space}; "
         "wrap the environment, for example with gymnasium.wrappers.TransformObservation."

@@ -108,6 +108,8 @@ def forward(theta, sizes, activation, work):
 @compiled
 def respond(theta, sizes, activation, mean, std, observation, work):
     """Observation to output, for one step from Python."""
+    if observation.size != sizes[0]:  # here, where it costs nothing
+        raise ValueError("an observation must have as many numbers as the policy has inputs.")
     normalize(observation, mean, std, work[0])
     return forward(theta, sizes, activation, work).copy()
 

@@ -38,6 +38,15 @@ class Policy(Protocol):
         ...
 
 
+def check_theta(theta: NDArray[np.float32], size: int) -> None:
+    """ValueError unless theta is (size,): compiled code does not look where an array ends."""
+    if np.shape(theta) != (size,):
+        raise ValueError(
+            f"a policy of {size:,} parameters takes theta of shape ({size},), "
+            f"got {np.shape(theta)}."
+        )
+
+
 def moments_size_of(policy: Policy) -> int:
     """Of all numbers of an observation, unless the policy says otherwise."""
     return getattr(policy, "moments_size", policy.observation_size)

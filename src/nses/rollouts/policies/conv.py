@@ -21,6 +21,7 @@ from nses.rollouts.native.convolution import (
     see_pixels,
     work,
 )
+from nses.rollouts.policies import check_theta
 
 Vector = NDArray[np.float32]
 PIXELS = (SIDES[0], SIDES[0], CHANNELS)
@@ -89,12 +90,15 @@ class Conv:
     def _bind(
         self, theta: Vector, see: Callable[..., None], shape: tuple[int, ...]
     ) -> Callable[[NDArray[Any]], NDArray[np.float32]]:
-        assert theta.shape == (self.size,)  # compiled code does not look where an array ends
+        check_theta(theta, self.size)
         batch, maps, room = np.ascontiguousarray(self.reference), norms(), work(self.actions)
         adapt(theta, batch.reshape(len(batch), -1), room, maps)
 
         def act(observation: NDArray[Any]) -> NDArray[np.float32]:
-            assert observation.shape == shape
+            if observation.shape != shape:
+                raise ValueError(
+                    f"an observation must have shape {shape}, got {observation.shape}."
+                )
             see(observation, room.image)
             return respond(theta, maps, room)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nses.core.moments import Moments
 from nses.rollouts.native.network import ACTIVATIONS, respond
+from nses.rollouts.policies import check_theta
 
 Vector = NDArray[np.float32]
 NO_MOMENTS = np.empty(0)
@@ -61,7 +62,11 @@ class MLP:
         """Mean and std of the inputs as the compiled code takes them: empty for raw inputs."""
         if not self.normalize:
             return NO_MOMENTS, NO_MOMENTS
-        assert moments.sum.size == self.observation_size
+        if not moments.sum.shape == moments.square.shape == (self.observation_size,):
+            raise ValueError(
+                f"a policy of {self.observation_size} inputs takes moments of as many numbers, got "
+                f"sums of shape {moments.sum.shape} and squares of shape {moments.square.shape}."
+            )
         return moments.mean, moments.std
 
     def buffers(self) -> Vector:
@@ -72,7 +77,7 @@ class MLP:
         self, theta: Vector, moments: Moments
     ) -> Callable[[NDArray[np.float64]], NDArray[np.float32]]:
         """The network with these parameters: flat observation to outputs."""
-        assert theta.size == self.size  # compiled code does not look where an array ends
+        check_theta(theta, self.size)
         mean, std = self.standardization(moments)
         shape, activation, work = self.shape, ACTIVATIONS[self.activation], self.buffers()
 

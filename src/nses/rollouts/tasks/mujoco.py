@@ -30,6 +30,7 @@ from nses.rollouts.native.body import (
     reward_terms,
 )
 from nses.rollouts.native.network import ACTIVATIONS
+from nses.rollouts.policies import check_theta
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks.camera import Camera, opengl
 from nses.rollouts.tasks.task import Task
@@ -291,7 +292,7 @@ class BodyPlayer:
         action_noise: float = 0.0,
         contributes: bool = False,
     ) -> Episode:
-        assert theta.size == self.policy.size
+        check_theta(theta, self.policy.size)
         self.environment.reset(seed=seed)
         activation = ACTIVATIONS[self.policy.activation]
         moments_used = self.policy.standardization(moments)

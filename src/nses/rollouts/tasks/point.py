@@ -27,7 +27,7 @@ from nses.rollouts.native.point import (
     observe,
     walls_of,
 )
-from nses.rollouts.policies import Policy
+from nses.rollouts.policies import Policy, check_theta
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks.task import Task
 
@@ -117,7 +117,7 @@ class PointPlayer:
         action_noise: float = 0.0,
         contributes: bool = False,
     ) -> Episode:
-        assert theta.size == self.size
+        check_theta(theta, self.size)
         rng = np.random.Generator(np.random.PCG64(seed))  # as gymnasium.Env.reset(seed) makes it
         state, motor = start_state(rng), rng.standard_normal((self.steps, ACTIONS))
         mean, std = self.policy.standardization(moments)
