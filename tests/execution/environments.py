@@ -135,6 +135,18 @@ def leave(environment: Faulty) -> None:
     sys.exit(7)
 
 
+class Panic(BaseException):
+    """As of a library in another language."""
+
+
+def panic(environment: Faulty) -> None:
+    raise Panic("index out of bounds")
+
+
+def vanish(environment: Faulty) -> None:
+    os._exit(7)
+
+
 def hang(environment: Faulty) -> None:
     time.sleep(3600)
 

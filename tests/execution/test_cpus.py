@@ -10,7 +10,7 @@ import pytest
 from batches import archive, perturbed, plan_of, processes
 from environments import drift
 
-from nses.execution import processes as module
+from nses.execution import spawn as module
 from nses.execution.cpus import ONE_THREAD, usable_cpus
 from nses.execution.evaluator import TaskBroken
 

@@ -1,30 +1,50 @@
 """Episodes in this process: what the other backends are compared with."""
 
 import logging
+import re
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from batches import archive, assert_same, perturbed, plan_of, serially, unperturbed
+from batches import (
+    archive,
+    assert_same,
+    perturbed,
+    plan_of,
+    processes,
+    serially,
+    unperturbed,
+)
 from environments import (
     BadEnding,
+    Fault,
     complain,
     complain_unsendably,
     drift,
     faulty,
+    leave,
+    panic,
     pay_infinity,
     pay_nan,
     show_nan,
 )
 
+from nses.core.archive import Archive
 from nses.core.novelty import novelty
-from nses.execution.evaluator import TaskBroken, TooManyFailures
+from nses.core.values import Candidates, Evaluation
+from nses.execution.evaluator import Plan, TaskBroken, TooManyFailures
 from nses.execution.serial import Serial
 from nses.rollouts.episode import Interrupted
 
 A = archive(20)
 HEALTHY = plan_of(drift())
+
+
+def in_a_process(plan: Plan, candidates: Candidates, archive: Archive) -> Evaluation:
+    with processes(plan, workers=1) as evaluate:
+        return evaluate(candidates, archive)
 
 
 def test_an_evaluation_is_a_function_of_its_arguments():
@@ -91,6 +111,20 @@ def test_e3_an_environment_that_always_raises_fails_its_candidate_only(
     assert record.levelno == logging.WARNING
     assert "RuntimeError: the simulator is upset about 7" in caplog.text
     assert "in complain" in caplog.text
+
+
+@pytest.mark.parametrize("backend", [serially, in_a_process])
+@pytest.mark.parametrize("fault", [leave, panic])
+def test_m5_an_environment_that_would_end_the_program_fails_its_candidate_only(
+    fault: Fault, backend: Callable[..., Evaluation], caplog: pytest.LogCaptureFixture
+):
+    plan = plan_of(faulty(fault, {7}))
+    e = backend(plan, perturbed(plan), A)
+    assert np.isnan(e.f).nonzero()[0].tolist() == [7]
+    assert e.restarts == 0
+    assert_same(e, serially(HEALTHY, perturbed(HEALTHY), A), but=(7,))
+    (record,) = caplog.records
+    assert re.search("(?s)in (leave|panic).*(SystemExit: 7|Panic: index)", record.getMessage())
 
 
 def test_e3_when_everything_fails_at_first_the_task_is_broken():

@@ -17,7 +17,7 @@ from batches import (
     serially,
     unperturbed,
 )
-from environments import dawdle, drift, leave, pay_nan
+from environments import dawdle, drift, pay_nan, vanish
 from traced import trace_archive, trace_of, traced_plan
 
 from nses.core.novelty import novelty
@@ -178,7 +178,7 @@ def test_p1_a_worker_killed_between_its_last_step_and_its_message_changes_no_tra
 
 @pytest.mark.slow
 def test_p2_when_the_first_episode_kills_every_worker_the_second_trace_counts():
-    plan = traced_plan(leave, {0})
+    plan = traced_plan(vanish, {0})
     with processes(plan) as evaluate:
         e = evaluate(unperturbed(plan), A)
     assert np.isnan(e.f).tolist() == [True, False, False, False, False]

@@ -34,11 +34,11 @@ from environments import (
     hang,
     hang_with_gil,
     late_start,
-    leave,
     refuse,
     segfault,
     sleep_long,
     take_three_seconds,
+    vanish,
 )
 from test_processes import run_script
 
@@ -146,7 +146,7 @@ def test_p2_a_candidate_that_kills_every_worker_fails_alone(caplog: pytest.LogCa
 
 @pytest.mark.slow
 def test_p2_an_unperturbed_episode_that_exits_fails_alone_too(caplog: pytest.LogCaptureFixture):
-    plan = plan_of(faulty(leave, {1}))
+    plan = plan_of(faulty(vanish, {1}))
     with processes(plan, workers=1) as evaluate:
         e = evaluate(unperturbed(plan), A)
     assert e.b is not None

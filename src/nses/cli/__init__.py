@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 
 from nses.execution.cpus import ONE_THREAD
+from nses.execution.leaving import leave
 
 OVERVIEW = """\
 nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
@@ -52,7 +53,10 @@ COMMANDS = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit code says what became of it."""
-    argv = sys.argv[1:] if arguments is None else arguments
+    return leave(_main(sys.argv[1:])) if arguments is None else _main(arguments)
+
+
+def _main(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(OVERVIEW, end="")
         return 0

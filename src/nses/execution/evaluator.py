@@ -18,6 +18,7 @@ from nses.core.traces import Trace, as_trace
 from nses.core.values import Candidates, Evaluation
 from nses.execution.shared import Field
 from nses.rollouts.episode import Episode, Player, never, player
+from nses.rollouts.foreign import errors_only
 from nses.rollouts.policies import Policy, check_theta, moments_size_of
 from nses.rollouts.tasks.task import Task
 
@@ -99,7 +100,8 @@ class Runner:
 
     def _player(self) -> Player:
         plan = self.plan
-        return player(plan.task, plan.policy, native=plan.native, should_stop=self.should_stop)
+        with errors_only():
+            return player(plan.task, plan.policy, native=plan.native, should_stop=self.should_stop)
 
     def run(
         self,
@@ -165,13 +167,14 @@ class Runner:
         )
         for attempt in (1, 2):
             try:
-                episode = self.player.play(
-                    theta,
-                    candidates.moments,
-                    int(candidates.seeds[i]),
-                    action_noise=noise,
-                    contributes=contributes,
-                )
+                with errors_only():
+                    episode = self.player.play(
+                        theta,
+                        candidates.moments,
+                        int(candidates.seeds[i]),
+                        action_noise=noise,
+                        contributes=contributes,
+                    )
                 check_behavior(self.plan, episode.behavior)
                 return episode
             except MemoryError:
@@ -186,7 +189,8 @@ class Runner:
     def close(self) -> None:
         """An environment that fails here has done its work."""
         try:
-            self.player.close()
+            with errors_only():
+                self.player.close()
         except Exception:
             log.warning("an environment failed to close:\n%s", traceback.format_exc().rstrip())
 

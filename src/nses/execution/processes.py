@@ -5,30 +5,21 @@ out small units of candidates, and finds the results in shared memory, by candid
 dies or hangs is replaced, and what it had not finished is handed out again.
 """
 
-import errno
 import logging
 import os
-import pickle
-import signal
-import socket
-import struct
 import subprocess
-import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 
-import cloudpickle
 import numpy as np
 
 from nses.core.archive import Archive
 from nses.core.noise import Table
 from nses.core.values import Candidates, Evaluation
 from nses.execution.batch import Batch, batch_fields, noise_fields, part_of
-from nses.execution.cpus import ONE_THREAD, usable_cpus
+from nses.execution.cpus import usable_cpus
 from nses.execution.evaluator import (
     FAILED,
     OPEN,
@@ -40,7 +31,8 @@ from nses.execution.evaluator import (
     evaluation,
     result_fields,
 )
-from nses.execution.shared import Field, anonymous_file, map_arrays, size_of
+from nses.execution.shared import anonymous_file, map_arrays, size_of
+from nses.execution.spawn import PATIENCE, packed, reason_of, spawn
 from nses.rollouts.episode import Interrupted, never
 
 log = logging.getLogger("nses")
@@ -50,9 +42,6 @@ ATTEMPTS = 3
 TICK = 0.2  # seconds between looks at deadlines and interruptions
 DEADLINE = 300.0  # seconds per episode
 START = 60.0  # seconds that a worker may take at least to start, however short the deadline
-PATIENCE = 5.0  # seconds that a worker which is not playing may take to read or write a message
-
-WORKER = Path(__file__).with_name("worker.py")
 
 
 class Worker:
@@ -103,7 +92,7 @@ class Processes:
             *batch_fields(plan.policy.size, self.capacity, plan.moments_size, self.count),
             *result_fields(self.capacity, plan.moments_size, plan.behavior_size),
         ]
-        setup = _setup(plan, fields, noise_fields(noise_size))
+        setup = packed((plan, fields, noise_fields(noise_size)))
         self.setup_descriptor = anonymous_file(len(setup), setup)
         self.descriptor = anonymous_file(size_of(fields))
         self.shared = map_arrays(self.descriptor, fields)
@@ -266,7 +255,7 @@ class Processes:
         """Takes back what a dead or hanging worker had not finished; this goes out again first."""
         if hung:
             worker.process.kill()
-        reason = _reason(worker.end(PATIENCE))
+        reason = reason_of(worker.end(PATIENCE))
         self.workers.remove(worker)
         current = int(self.shared["current"][worker.slot])
         to_blame = any(current in unit for unit in worker.units)
@@ -315,46 +304,5 @@ class Processes:
 
     def _start(self, slot: int) -> Worker:
         self.shared["current"][slot], self.shared["played"][slot] = -1, 0
-        ours, theirs = socket.socketpair()
-        for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
-            ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(PATIENCE), 0))
-        descriptors = (
-            theirs.fileno(),
-            self.setup_descriptor,
-            self.descriptor,
-            self.noise_descriptor,
-        )
-        main_thread = threading.current_thread() is threading.main_thread()
-        # The worker inherits the mask: no Ctrl-C before it is ready to ignore it.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
-        try:
-            process = subprocess.Popen(
-                # -P: the current directory may hold modules that are not meant.
-                [sys.executable, "-P", str(WORKER)]
-                + [str(x) for x in (*descriptors, slot, os.getpid(), int(main_thread))],
-                pass_fds=descriptors,
-                stdin=subprocess.DEVNULL,
-                env={**os.environ, **ONE_THREAD},
-            )
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-            theirs.close()
-        return Worker(process, Connection(ours.detach()), slot)
-
-
-def _setup(plan: Plan, fields: list[Field], noise: list[Field]) -> bytes:
-    """What a worker needs to know once; the path goes first, the plan may name modules on it."""
-    try:
-        return pickle.dumps((sys.path, cloudpickle.dumps((plan, fields, noise))))
-    except Exception as error:
-        raise ValueError(
-            f"the task cannot be sent to worker processes: {error}. Let its environment make what "
-            "cannot be sent, or use the serial backend."
-        ) from error
-
-
-def _reason(code: int) -> str:
-    if code >= 0:
-        return "out of memory" if code == errno.ENOMEM else f"exit code {code}"
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
-    return f"{name}, often the kernel out of memory" if name == "SIGKILL" else name
+        shared = (self.descriptor, self.noise_descriptor)
+        return Worker(*spawn(self.setup_descriptor, shared, slot), slot)

@@ -1,4 +1,4 @@
-"""A worker process, started by processes.py: plays what it is told.
+"""A process started by spawn.py: a worker, which plays what it is told, or a first look.
 
 It exits by itself when its coordinator is gone, whatever it is doing at that moment. Nothing of
 this package is imported before the coordinator has said where modules are found.
@@ -21,28 +21,50 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def main(arguments: list[str]) -> int:
-    channel, setup, batch, noise, slot, parent, main_thread = (int(x) for x in arguments)
+    parent, main_thread, slot, *descriptors = (int(x) for x in arguments)
     for signum in SIGNALS:
         signal.signal(signum, _ignore)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)  # blocked by the coordinator until here
-    for descriptor in (channel, setup, batch, noise):
+    for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
     if main_thread:
         _die_with_parent(parent)
+    channel, setup, *shared = descriptors
     connection = Connection(channel)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
     try:
-        return _work(connection, setup, batch, noise, slot)
+        return _work(connection, setup, shared, slot) if shared else _look(connection, setup)
     except (EOFError, ConnectionError):  # the coordinator is done with us
         return 0
     except MemoryError:
         os._exit(errno.ENOMEM)  # at once, and the code says why
 
 
-def _work(connection: Connection, setup: int, batch: int, noise: int, slot: int) -> int:
+def _look(connection: Connection, setup: int) -> int:
     try:
-        # All workers share one position in this file, which is left where it is.
-        sys.path, plan_bytes = pickle.loads(os.pread(setup, os.fstat(setup).st_size, 0))
+        content = _told(setup)
+        from nses.rollouts.look import stages
+
+        for stage in stages(pickle.loads(content)):
+            connection.send(stage)
+    except MemoryError:
+        raise
+    except Exception as error:
+        connection.send(("broken", str(error)))
+        return 1
+    return 0
+
+
+def _told(setup: int) -> bytes:
+    """What the coordinator has to say, which may name modules on its path."""
+    # All workers share one position in this file, which is left where it is.
+    sys.path, content = pickle.loads(os.pread(setup, os.fstat(setup).st_size, 0))
+    return content
+
+
+def _work(connection: Connection, setup: int, descriptors: list[int], slot: int) -> int:
+    try:
+        content = _told(setup)
         import numpy as np
 
         from nses.core.archive import empty
@@ -55,13 +77,14 @@ def _work(connection: Connection, setup: int, batch: int, noise: int, slot: int)
 
         if threads_of_this_process() not in (None, threading.active_count()):
             raise RuntimeError("BLAS started threads of its own in a worker, against its settings.")
-        plan, fields, noise_fields = pickle.loads(plan_bytes)
+        plan, fields, noise_fields = pickle.loads(content)
         runner = Runner(plan)
     except MemoryError:
         raise
     except Exception:
         connection.send(("broken", traceback.format_exc()))
         return 1
+    batch, noise = descriptors
     shared = map_arrays(batch, fields)
     table = map_arrays(noise, noise_fields)["table"]
     d, size = plan.policy.size, plan.moments_size
@@ -127,4 +150,7 @@ def _watch(parent: int) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    from nses.execution.leaving import leave
+
+    sys.exit(leave(code))

@@ -14,6 +14,7 @@ from typing import Any
 from nses.core.algorithms import NotFinite, Search
 from nses.core.values import Evaluation, State
 from nses.execution.evaluator import TaskBroken
+from nses.execution.looking import look
 from nses.experiment import checkpoint
 from nses.experiment.build import reference_of, search_of, task_of
 from nses.experiment.config import Config, changed, differences, from_dict, to_dict
@@ -37,6 +38,7 @@ from nses.experiment.run import (
 from nses.experiment.storage import CheckpointRefused, DirectoryLock, StorageFailed
 from nses.rollouts.episode import Interrupted
 from nses.rollouts.reference import Reference
+from nses.rollouts.tasks.gymnasium import is_ours
 from nses.rollouts.tasks.task import Task
 
 log = logging.getLogger("nses")
@@ -96,7 +98,7 @@ def pursue(config: Config, own: Task | None = None, listener: Listener | None = 
     directory = directory_of(config)
     task = task_of(config, own)
     config = replace(config, run_dir=str(directory), distance=task.distance)
-    task.facts  # a task that does not work is found before anything is written  # noqa: B018
+    task = _looked_at(task, config)  # one that does not work is found before anything is written
     with ExitStack() as stack:
         stack.enter_context(_opened(directory))
         state = _begin_or_continue(directory, config, task, own is not None)
@@ -119,6 +121,11 @@ def pursue(config: Config, own: Task | None = None, listener: Listener | None = 
             error.add_note(f"to continue: {resume_command(directory)}")
             raise
     return load(directory)
+
+
+def _looked_at(task: Task, config: Config) -> Task:
+    """The task with what a first look found; TaskBroken if it does not work."""
+    return task if is_ours(task) else task.knowing(look(task, config.deadline).facts)
 
 
 def _nobody(state: State, record: dict[str, Any]) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nses.rollouts.foreign import errors_only
+
 Probe = Callable[[Any, dict[str, Any]], Sequence[float] | NDArray[Any]]
 
 SUMMARIES = ("final", "mean", "trajectory", "trace")
@@ -184,10 +186,11 @@ def load_attribute(name: str, role: str) -> Any:
     """The object behind `package.module:attribute`."""
     module, _, attribute = name.partition(":")
     try:
-        found: Any = _module(module)
+        with errors_only():
+            found: Any = _module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError, TypeError, ValueError, OSError) as error:
+    except Exception as error:  # whatever a module does when it is imported
         raise ValueError(
             f"cannot load {role} {name!r}: {error}. Expected 'package.module:attribute', "
             "importable from here (current directory or PYTHONPATH)."

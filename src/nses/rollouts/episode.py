@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, generator
+from nses.rollouts.foreign import Interrupted
 from nses.rollouts.native.network import take_in
 from nses.rollouts.policies import Policy, moments_size_of
 from nses.rollouts.spaces import Input, Output, input_of, output_of
@@ -26,13 +27,6 @@ class Episode:
     length: int
     observed: Moments | None = None  # where they were asked for
     blown_up: bool = False  # whether the simulator gave up
-
-
-class Interrupted(BaseException):
-    """The user asked to stop; what is under way is given up.
-
-    Not an Exception: who retries after errors does not mean this.
-    """
 
 
 class Player(Protocol):

@@ -3,12 +3,14 @@
 import difflib
 import importlib
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
 from nses.rollouts.behaviors import load_attribute
+from nses.rollouts.tasks.task import Task
 
 # How names begin that need an extra of this package, and the module that it brings.
 EXTRAS = {name: ("atari", "ale_py") for name in ("ALE/", "NSES/Atari", "atari:")}
@@ -56,6 +58,15 @@ def make_environment(spec: EnvSpec, arguments: dict[str, Any]) -> gym.Env[Any, A
     except (gym.error.Error, ImportError, TypeError) as error:
         raise ValueError(f"{spec.id!r} cannot be made: {error}") from error
     return _watched(environment)
+
+
+def is_ours(task: Task) -> bool:
+    """Whether all code of a task is that of this package: there is nothing to be careful about."""
+    make = task.make
+    if not (isinstance(make, partial) and make.func is make_environment):
+        return False
+    codes = (str(make.args[0].entry_point), str(getattr(task.behavior.probe, "__module__", "")))
+    return all(code.startswith("nses.") for code in codes)
 
 
 def make_own(name: str, arguments: dict[str, Any]) -> gym.Env[Any, Any]:

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from nses.rollouts.behaviors import Behavior
+from nses.rollouts.foreign import errors_only
 from nses.rollouts.spaces import input_of, output_of
 
 
@@ -38,23 +39,33 @@ class Task:
     @cached_property
     def facts(self) -> Facts:
         """From a reset and one step of a fresh environment; ValueError if its spaces do not do."""
-        environment = self._made()
+        environment = self.made()
         try:
-            input_of(environment.observation_space)
-            output_of(environment.action_space)
-            observation, info = self._first_step(environment)
-            b = self._first_behavior(observation, info)
-            size = 0 if self.behavior.summary == "trace" else b.size
-            return Facts(environment.observation_space, environment.action_space, size)
+            return self.facts_in(environment)
         finally:
             environment.close()
 
+    def knowing(self, facts: Facts) -> "Task":
+        """This task after a look at it, which need not be taken again."""
+        task = replace(self)
+        task.__dict__["facts"] = facts
+        return task
+
+    def facts_in(self, environment: gym.Env[Any, Any]) -> Facts:
+        input_of(environment.observation_space)
+        output_of(environment.action_space)
+        observation, info = self._first_step(environment)
+        b = self._first_behavior(observation, info)
+        size = 0 if self.behavior.summary == "trace" else b.size
+        return Facts(environment.observation_space, environment.action_space, size)
+
     def _first_behavior(self, observation: Any, info: dict[str, Any]) -> NDArray[Any]:
         try:
-            record = self.behavior.record(self.step_limit)
-            if record.every_step:
-                record.see(observation, info)
-            return record.result(observation, info)
+            with errors_only():
+                record = self.behavior.record(self.step_limit)
+                if record.every_step:
+                    record.see(observation, info)
+                return record.result(observation, info)
         except ValueError:
             raise
         except Exception as error:
@@ -63,9 +74,11 @@ class Task:
                 "It must be a function of (observation, info) that returns numbers."
             ) from error
 
-    def _made(self) -> gym.Env[Any, Any]:
+    def made(self) -> gym.Env[Any, Any]:
+        """A new environment; ValueError where it cannot be made."""
         try:
-            environment = self.make()
+            with errors_only():
+                environment = self.make()
         except ValueError:
             raise
         except Exception as error:
@@ -80,9 +93,10 @@ class Task:
 
     def _first_step(self, environment: gym.Env[Any, Any]) -> tuple[Any, dict[str, Any]]:
         try:
-            environment.reset(seed=0)
-            environment.action_space.seed(0)
-            observation, _, _, _, info = environment.step(environment.action_space.sample())
+            with errors_only():
+                environment.reset(seed=0)
+                environment.action_space.seed(0)
+                observation, _, _, _, info = environment.step(environment.action_space.sample())
         except Exception as error:
             raise ValueError(
                 f"the environment of {self.name!r} failed in its first step:\n"

@@ -1,0 +1,77 @@
+"""A first look at a task of others, in a process of its own: whatever happens there, it is said."""
+
+import os
+import time
+from contextlib import closing
+from multiprocessing.connection import Connection
+from typing import Any
+
+from nses.execution.evaluator import TaskBroken
+from nses.execution.processes import DEADLINE, START, TICK
+from nses.execution.shared import anonymous_file
+from nses.execution.spawn import PATIENCE, Unsendable, packed, reason_of, spawn
+from nses.rollouts.look import Look, look_of, stages
+from nses.rollouts.tasks.task import Task
+
+
+def look(task: Task, deadline: float = DEADLINE) -> Look:
+    """TaskBroken where the task does not work, or its process dies or hangs.
+
+    The deadline is for a reset and a step; making the environment may take longer, as in workers.
+    A Task that cannot leave this process is looked at here.
+    """
+    try:
+        setup = packed(task)
+    except Unsendable:
+        return look_of(dict(stages(task)))
+    descriptor = anonymous_file(len(setup), setup)
+    try:
+        process, connection = spawn(descriptor)
+    finally:
+        os.close(descriptor)
+    try:
+        with closing(connection):
+            found = _heard(task, connection, deadline)
+            if "facts" in found:
+                return look_of(found)
+        reason = reason_of(process.wait(PATIENCE))
+    finally:
+        process.kill()
+        process.wait()
+    raise TaskBroken(
+        f"the environment of {task.name!r} ended its process {_when(found)} ({reason})."
+    )
+
+
+def _heard(task: Task, connection: Connection, deadline: float) -> dict[str, Any]:
+    """What the process says, stage by stage, until it is done or gone."""
+    found: dict[str, Any] = {}
+    while True:
+        bound = deadline if found else max(deadline, START)
+        if not _says_something(connection, bound):
+            raise TaskBroken(
+                f"the environment of {task.name!r} did not answer within {bound:g} s "
+                f"{_when(found)}; --deadline (deadline=...) gives it more time."
+            )
+        try:
+            stage, content = connection.recv()
+        except (EOFError, OSError):
+            return found
+        if stage == "broken":
+            raise TaskBroken(content)
+        found[stage] = content
+
+
+def _says_something(connection: Connection, seconds: float) -> bool:
+    """However long this process is stopped meanwhile (Ctrl-Z), so is the other."""
+    waited = 0.0
+    while waited <= seconds:
+        before = time.monotonic()
+        if connection.poll(TICK):
+            return True
+        waited += min(time.monotonic() - before, 1.0)
+    return False
+
+
+def _when(found: dict[str, Any]) -> str:
+    return "in its first step" if "made" in found else "while it was made"

@@ -1,0 +1,87 @@
+"""Training on environments that would take the whole program with them."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from hostile import Exits
+
+import nses
+from nses.execution.evaluator import TaskBroken
+from nses.rollouts.behaviors import parse_behavior
+
+HERE = Path(__file__).parent
+SMALL = {"recipe": "smoke", "tensorboard": False, "max_steps": 10, "generations": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Exits", r"SystemExit"),
+        ("Vanishes", r"exit code 0"),
+        ("Crashes", r"SIGSEGV"),
+        ("Hangs", r"did not answer within 1 s"),
+    ],
+)
+def test_m5_an_environment_that_ends_or_hangs_its_process_at_once_is_a_broken_task(
+    tmp_path, name, said
+):
+    with pytest.raises(TaskBroken, match=said):
+        nses.train(
+            f"hostile:{name}",
+            run_dir=tmp_path / "run",
+            backend="serial",
+            deadline=1.0,
+            **SMALL,
+        )
+    assert not (tmp_path / "run").exists()
+
+
+def test_m5_a_task_that_cannot_be_sent_is_looked_at_here(tmp_path):
+    kept = threading.Lock()
+
+    def make():
+        with kept:
+            return Exits()
+
+    task = nses.Task("unsendable", make, parse_behavior("final-observation:0"), 10)
+    with pytest.raises(ValueError, match="SystemExit"):
+        nses.train(task, run_dir=tmp_path / "run", backend="serial", **SMALL)
+
+
+def test_m5_a_module_that_exits_when_it_is_imported_cannot_be_loaded(tmp_path, monkeypatch):
+    (tmp_path / "exiting_module.py").write_text("raise SystemExit(0)")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ValueError, match=r"cannot load task 'exiting_module:Calm'.*SystemExit"):
+        nses.train("exiting_module:Calm", run_dir=tmp_path / "run", **SMALL)
+
+
+def nses_command(directory, *words):
+    return subprocess.run(
+        [sys.executable, "-m", "nses", *words],
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize("name", ["Exits", "Vanishes"])
+def test_m5_the_command_exits_with_2_where_an_environment_exits_with_0(tmp_path, name):
+    done = nses_command(
+        tmp_path, "train", f"hostile:{name}", "--recipe", "smoke", "--max-steps", "10"
+    )
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert f"hostile:{name}" in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_m5_a_thread_that_an_environment_left_does_not_keep_the_command_alive(tmp_path):
+    words = ("--recipe", "smoke", "--max-steps", "10", "--no-tensorboard", "--no-pictures")
+    done = nses_command(tmp_path, "train", "hostile:Lingers", *words, "--backend", "serial")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list(tmp_path.rglob("best.safetensors"))
