@@ -1,7 +1,11 @@
 """Plans, candidates and evaluators to test with, and what it means that two evaluations agree."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +22,7 @@ from nses.execution.serial import Serial
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.spaces import input_of, output_of
 from nses.rollouts.tasks.task import Task
+from waiting import SOON
 
 TABLE = np.empty(1 << 12, np.float32)
 noise.fill_table(TABLE, 0)
@@ -67,7 +72,25 @@ def processes(plan: Plan, workers: int = 2, **settings: Any) -> Iterator[Process
 
 def wait_until_ready(evaluate: Processes) -> None:
     """All workers have something to say."""
-    assert all(worker.connection.poll(60.0) for worker in evaluate.workers)
+    assert all(worker.connection.poll(2 * SOON) for worker in evaluate.workers)
+
+
+def program(tmp_path: Path, text: str) -> dict[str, Any]:
+    """How to start a program with our helpers on its path, between traps for careless imports."""
+    for name in ("signal", "pickle", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('the wrong module')")
+    (tmp_path / "program").mkdir()
+    file = tmp_path / "program" / "main.py"
+    file.write_text(text)
+    here = Path(__file__).parent
+    path = [str(here), str(here.parent), os.environ.get("PYTHONPATH", "")]
+    return {
+        "args": [sys.executable, str(file)],
+        "env": {**os.environ, "PYTHONPATH": os.pathsep.join(path).rstrip(os.pathsep)},
+        "cwd": tmp_path,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+    }
 
 
 def assert_same(a: Evaluation, b: Evaluation, but: tuple[int, ...] = ()) -> None:

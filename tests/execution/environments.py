@@ -165,6 +165,18 @@ def dawdle(environment: Faulty) -> None:
     time.sleep(0.02)
 
 
+def play_on(environment: Faulty) -> None:
+    """An episode that never ends and never hangs either."""
+    while True:
+        sum(range(1000))
+
+
+def hold(gate: Path, environment: Faulty) -> None:
+    """Plays on once the gate is there."""
+    while not gate.exists():
+        time.sleep(0.005)
+
+
 def wait_for_lock(environment: Faulty) -> None:
     with LOCK:
         pass
@@ -178,9 +190,12 @@ def use_a_program(environment: Faulty) -> None:
 
 
 def fork_and_be_killed(environment: Faulty) -> None:
-    """The child lives on for a while, with all descriptors of the worker."""
+    """The child lives on with all descriptors of the worker, until its mark is removed."""
+    assert environment.marks is not None
+    mark = environment.marks / str(environment.seed)
     if os.fork() == 0:
-        time.sleep(10)
+        while mark.exists():
+            time.sleep(0.05)
         os._exit(0)
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -4,6 +4,8 @@ import os
 import signal
 import time
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +19,7 @@ from batches import (
     serially,
     unperturbed,
 )
-from environments import dawdle, drift, pay_nan, vanish
+from environments import drift, hold, pay_nan, vanish
 from traced import trace_archive, trace_of, traced_plan
 
 from nses.core.novelty import novelty
@@ -27,7 +29,6 @@ from nses.rollouts.policies.mlp import MLP
 
 A = trace_archive(12)
 HEALTHY = traced_plan()
-SLOW = traced_plan(dawdle, range(1000))  # the episodes of HEALTHY, 20 ms each
 
 
 def test_novelty_is_that_of_every_trace_and_the_first_trace_comes_back():
@@ -131,38 +132,41 @@ def test_workers_are_told_of_new_traces_only(monkeypatch: pytest.MonkeyPatch):
     assert [(known, len(trace)) for known, trace in told] == [(12, 5)]
 
 
-def test_p1_workers_killed_while_they_play_change_no_trace():
-    killed = []
+def test_p1_workers_killed_while_they_play_change_no_trace(tmp_path: Path):
+    gate, killed = tmp_path / "gate", []
+    plan = traced_plan(partial(hold, gate), range(1000))
 
     def kill() -> bool:
         playing = [w for w in evaluate.workers if evaluate.shared["current"][w.slot] >= 0]
-        if playing and len(killed) < 2:
+        if len(killed) == 2:
+            gate.touch()
+        elif playing and playing[0].process.pid not in killed:
             killed.append(playing[0].process.pid)
             os.kill(killed[-1], signal.SIGKILL)
         return False
 
-    with processes(SLOW, should_stop=kill) as evaluate:
-        e = evaluate(unperturbed(SLOW, 30), A)
+    with processes(plan, should_stop=kill) as evaluate:
+        e = evaluate(unperturbed(plan, 30), A)
     assert_same(e, serially(HEALTHY, unperturbed(HEALTHY, 30), A))
     assert e.restarts == len(killed) == 2
 
 
-def stumble(environment) -> None:  # type: ignore[no-untyped-def]
-    time.sleep(0.6)
-
-
 @pytest.mark.slow
-def test_p1_a_worker_killed_between_its_last_step_and_its_message_changes_no_trace():
+def test_p1_a_worker_killed_between_its_last_step_and_its_message_changes_no_trace(
+    tmp_path: Path,
+):
     """Its results are there, but the trace was on its way."""
-    plan = traced_plan(stumble, {0}, width=1 << 15)  # more bytes than a socket takes at once
+    gate = tmp_path / "gate"
+    # More bytes than a socket takes at once, so the message waits for us.
+    plan = traced_plan(partial(hold, gate), {0}, width=1 << 15)
     wide = trace_archive(3, width=1 << 15)
     killed = []
 
     def kill() -> bool:
         if not killed and any(evaluate.shared["current"] == 0):
+            gate.touch()
             while evaluate.shared["status"][0] != DONE:
                 time.sleep(0.01)
-            time.sleep(0.1)
             killed.append(evaluate.workers[0].process.pid)
             os.kill(killed[0], signal.SIGKILL)
         return False

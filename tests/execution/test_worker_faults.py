@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from batches import (
     perturbed,
     plan_of,
     processes,
+    program,
     serially,
     unperturbed,
     wait_until_ready,
@@ -33,6 +35,7 @@ from environments import (
     fork_and_be_killed,
     hang,
     hang_with_gil,
+    hold,
     late_start,
     refuse,
     segfault,
@@ -40,12 +43,12 @@ from environments import (
     take_three_seconds,
     vanish,
 )
-from test_processes import run_script
 
 from nses.core.values import Evaluation
 from nses.execution import processes as module
 from nses.execution.evaluator import TaskBroken, TooManyFailures
 from nses.execution.processes import Processes
+from waiting import SOON, gone
 
 A = archive(20)
 HEALTHY = plan_of(drift())
@@ -60,40 +63,41 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
 
 
-def kill_playing(evaluate: Processes, victims: int) -> list[float]:
-    """Kills so many workers, once, while they play; when it did so is found in the list."""
-    times: list[float] = []
+def kill_playing(evaluate: Processes, victims: int, gate: Path) -> None:
+    """Kills so many workers, once, while they play at a gate that opens after that."""
 
     def kill() -> bool:
         playing = [w for w in evaluate.workers if evaluate.shared["current"][w.slot] >= 0]
-        if not times and len(playing) >= victims:
-            times.append(time.time())
+        if not gate.exists() and len(playing) >= victims:
             for worker in playing[:victims]:
                 os.kill(worker.process.pid, signal.SIGKILL)
+            gate.touch()
         return False
 
     evaluate.should_stop = kill
-    return times
 
 
 @pytest.mark.parametrize(
     ("workers", "victims"), [(2, 1), pytest.param(3, 3, marks=pytest.mark.slow)]
 )
 def test_p1_workers_killed_in_mid_generation_change_nothing_but_the_restart_count(
-    workers: int, victims: int, caplog: pytest.LogCaptureFixture
+    workers: int, victims: int, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ):
-    with processes(SLOW, workers) as evaluate:
+    gate = tmp_path / "gate"
+    plan = plan_of(faulty(partial(hold, gate), range(1000)))
+    with processes(plan, workers) as evaluate:
         pids = {worker.process.pid for worker in evaluate.workers}
         wait_until_ready(evaluate)
-        times = kill_playing(evaluate, victims)
-        e = evaluate(perturbed(SLOW), A)
+        kill_playing(evaluate, victims, gate)
+        e = evaluate(perturbed(plan), A)
         assert len(pids - {worker.process.pid for worker in evaluate.workers}) == victims
         assert len(evaluate.workers) == workers
-        again = evaluate(perturbed(SLOW), A)
+        again = evaluate(perturbed(plan), A)
     assert_same(e, expected())
     assert e.restarts == victims
     assert len(caplog.records) == victims
-    assert all(record.created - times[0] < 1.0 for record in caplog.records)
+    opened = gate.stat().st_mtime
+    assert all(record.created - opened < SOON for record in caplog.records)
     assert all("SIGKILL" in text and "playing candidate" in text for text in warnings(caplog))
     assert_same(again, expected())
     assert again.restarts == 0
@@ -125,12 +129,17 @@ def test_p1_a_dead_worker_is_noticed_though_its_child_keeps_the_connection_open(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     plan = plan_of(faulty(fork_and_be_killed, {4}, tmp_path))
-    with processes(plan, workers=1) as evaluate:
-        e = evaluate(perturbed(plan), A)
+    died = []
+    try:
+        with processes(plan, workers=1) as evaluate:
+            e = evaluate(perturbed(plan), A)
+            died = [(tmp_path / "4").stat().st_mtime]  # its child still waits for this to go
+    finally:
+        (tmp_path / "4").unlink(missing_ok=True)
     assert_same(e, expected())
     assert e.restarts == 1
     (record,) = caplog.records
-    assert record.created - (tmp_path / "4").stat().st_mtime < 1.0
+    assert record.created - died[0] < SOON  # long before its deadline
 
 
 def test_p2_a_candidate_that_kills_every_worker_fails_alone(caplog: pytest.LogCaptureFixture):
@@ -179,11 +188,12 @@ def test_p6_a_candidate_that_always_hangs_ends_it(
     fault: Callable[..., None], caplog: pytest.LogCaptureFixture
 ):
     plan = plan_of(faulty(fault, {5}))
-    with processes(plan, deadline=0.5) as evaluate:
+    with processes(plan, deadline=1.0) as evaluate:
         with pytest.raises(TooManyFailures, match=r"hung.* while playing candidate 5 \(3 times\)"):
             evaluate(perturbed(plan), A)
         pids = [worker.process.pid for worker in evaluate.workers]
-    assert len([text for text in warnings(caplog) if "hung" in text]) == module.ATTEMPTS
+    hung = [text for text in warnings(caplog) if text.endswith("while playing candidate 5.")]
+    assert len(hung) == module.ATTEMPTS
     assert not any(map(psutil.pid_exists, pids))
 
 
@@ -195,10 +205,9 @@ def test_p6_a_candidate_that_hangs_once_plays_the_same_episode_again(
     with processes(plan, deadline=1.0) as evaluate:
         e = evaluate(perturbed(plan), A)
     assert_same(e, expected())
-    assert e.restarts == 1
-    assert re.fullmatch(
-        r"worker \d+ hung for 1[.\d]* s while playing candidate 5\.", warnings(caplog)[0]
-    )
+    assert e.restarts >= 1  # on a busy machine others may look as if they hung
+    message = r"worker \d+ hung for [.\d]+ s while playing candidate 5\."
+    assert any(re.fullmatch(message, text) for text in warnings(caplog))
 
 
 @pytest.mark.slow
@@ -216,7 +225,7 @@ def test_p6_a_worker_that_always_hangs_at_the_start_ends_it(monkeypatch: pytest.
     plan = plan_of(late_start(sleep_long))
     with (
         processes(plan, workers=1, deadline=0.5) as evaluate,
-        pytest.raises(TooManyFailures, match=r"hung for 0\.\d+ s while starting"),
+        pytest.raises(TooManyFailures, match=r"hung for [.\d]+ s while starting"),
     ):
         evaluate(perturbed(plan), A)
 
@@ -225,12 +234,19 @@ def test_p6_a_worker_that_always_hangs_at_the_start_ends_it(monkeypatch: pytest.
 def test_p6_a_worker_that_hangs_once_at_the_start_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(module, "START", 4.0)
     plan = plan_of(late_start(sleep_long, tmp_path))
     with processes(plan, workers=1, deadline=1.0) as evaluate:
+        first = evaluate.workers[0]
+
+        def lose_patience() -> bool:
+            hangs = first in evaluate.workers and (tmp_path / "start").exists()
+            monkeypatch.setattr(module, "START", 0.5 if hangs else SOON)
+            return False
+
+        evaluate.should_stop = lose_patience
         e = evaluate(perturbed(plan), A)
     assert_same(e, expected())
-    assert e.restarts == 1
+    assert e.restarts >= 1
 
 
 @pytest.mark.slow
@@ -374,59 +390,53 @@ IN_MAIN_THREAD = "work()"
 IN_ANOTHER_THREAD = "thread = threading.Thread(target=work); thread.start(); thread.join()"
 
 
-def gone(pids: list[int], seconds: float) -> bool:
-    """Whether all of these end in time; where nobody collects orphans, they stay as zombies."""
-    alive = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
-    end = time.monotonic() + seconds
-    while alive and time.monotonic() < end:
-        time.sleep(0.02)
-        alive = [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-    return not alive
-
-
 def shared_memory() -> set[str]:
     return {
         name for name in os.listdir("/dev/shm") if name.startswith(("nses", "psm", "pym", "sem"))
     }
 
 
-def busy_coordinator(
-    tmp_path: Path, fault: str, how: str
-) -> tuple[subprocess.Popen[str], list[int]]:
-    text = SCRIPT.format(fault=fault, how=how)
-    coordinator = run_script(tmp_path, text, start_new_session=True)
-    assert coordinator.stdout is not None
-    pids = [int(pid) for pid in coordinator.stdout.readline().split()]
-    assert len(pids) == 2
-    assert coordinator.stdout.readline() == "busy\n"
-    return coordinator, pids
+Busy = Callable[[str, str], tuple[subprocess.Popen[str], list[int]]]
+
+
+@pytest.fixture
+def busy_coordinator(tmp_path: Path, launch: Callable[..., subprocess.Popen[str]]) -> Busy:
+    """Starts a program whose two workers both play, for ever."""
+
+    def begin(fault: str, how: str) -> tuple[subprocess.Popen[str], list[int]]:
+        coordinator = launch(**program(tmp_path, SCRIPT.format(fault=fault, how=how)))
+        assert coordinator.stdout is not None
+        pids = [int(pid) for pid in coordinator.stdout.readline().split()]
+        assert len(pids) == 2
+        assert coordinator.stdout.readline() == "busy\n"
+        return coordinator, pids
+
+    return begin
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "how"),
-    [("hang_with_gil", IN_MAIN_THREAD), ("hang", IN_ANOTHER_THREAD), ("dawdle", IN_MAIN_THREAD)],
+    [("hang_with_gil", IN_MAIN_THREAD), ("hang", IN_ANOTHER_THREAD), ("play_on", IN_MAIN_THREAD)],
     ids=["in foreign code", "in another thread", "playing"],
 )
 def test_p3_when_the_coordinator_is_killed_its_workers_end_whatever_they_do(
-    tmp_path: Path, fault: str, how: str
+    busy_coordinator: Busy, fault: str, how: str
 ):
     before = shared_memory()
-    coordinator, pids = busy_coordinator(tmp_path, fault, how)
+    coordinator, pids = busy_coordinator(fault, how)
     coordinator.kill()
-    try:
-        assert gone(pids, 2.0)
-    finally:
-        _, errors = coordinator.communicate()
+    assert gone(pids)
+    _, errors = coordinator.communicate()
     assert errors == ""
     assert shared_memory() <= before
 
 
 @pytest.mark.slow
-def test_p5_when_the_process_group_is_killed_nothing_is_left(tmp_path: Path):
+def test_p5_when_the_process_group_is_killed_nothing_is_left(busy_coordinator: Busy):
     before = shared_memory()
-    coordinator, pids = busy_coordinator(tmp_path, "hang", IN_MAIN_THREAD)
+    coordinator, pids = busy_coordinator("hang", IN_MAIN_THREAD)
     os.killpg(coordinator.pid, signal.SIGKILL)
-    assert gone(pids, 2.0)
+    assert gone(pids)
     coordinator.communicate()
     assert shared_memory() <= before

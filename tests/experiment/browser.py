@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from waiting import SOON
+
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 ARGUMENTS = ["--no-sandbox", "--disable-background-networking"]
 
@@ -25,7 +27,7 @@ class Visit:
         """How many pixels the page is wider than the window."""
         return self.page.evaluate("document.documentElement.scrollWidth - innerWidth")
 
-    def until(self, expression: str, seconds: float = 20.0) -> None:
+    def until(self, expression: str, seconds: float = 2 * SOON) -> None:
         """Waits for it to be true. Playwright's own way is against the policy of our pages."""
         end = time.monotonic() + seconds
         while not self.page.evaluate(expression):
@@ -93,6 +95,7 @@ def visit(chromium: Any) -> Iterator[Open]:
     def opened(url: str, width: int = 1280, height: int = 900, **context: Any) -> Visit:
         place = chromium.new_context(viewport={"width": width, "height": height}, **context)
         page = place.new_page()
+        page.set_default_timeout(2000 * SOON)
         seen = Visit(page)
         visits.append((place, seen))
         page.on(

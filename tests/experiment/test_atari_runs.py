@@ -18,7 +18,10 @@ from nses.rollouts.tasks.catalog import PAPER_GAMES, make_task
 
 ale_py = pytest.importorskip("ale_py", reason="needs the extra atari")
 
-SMALL = {"recipe": "smoke", "algorithm": "nsr-es", "reference": 4, "tensorboard": False}
+SMALL = {
+    **{"recipe": "smoke", "algorithm": "nsr-es", "reference": 4, "tensorboard": False},
+    **{"evaluation_episodes": 1, "retest_episodes": 1},
+}
 
 
 def train(game, path, **settings):
@@ -89,17 +92,17 @@ def test_resumed_runs_end_like_those_that_were_not_interrupted(seaquest, tmp_pat
 @pytest.mark.parametrize("game", ["freeway", "frostbite", "qbert"])
 def test_the_digest_is_the_same_for_any_number_of_workers(game, tmp_path):
     """Workers play different episodes before each one, and emulators must not remember them."""
-    runs = [train(game, tmp_path / "serial", max_steps=150, backend="serial")]
-    runs += [train(game, tmp_path / str(x), max_steps=150, workers=x) for x in (1, 3)]
+    runs = [train(game, tmp_path / "serial", max_steps=100, backend="serial")]
+    runs += [train(game, tmp_path / str(x), max_steps=100, workers=x) for x in (1, 3)]
     assert len({run.digest for run in runs}) == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game", PAPER_GAMES)
 def test_all_games_of_the_paper_run_resume_and_render(game, tmp_path):
-    run = train(game, tmp_path / "run", generations=1, backend="serial")
-    nses.resume(tmp_path / "run", generations=2)
-    assert run.digest == train(game, tmp_path / "whole", backend="serial").digest
+    train(game, tmp_path / "run", generations=1, backend="serial")
+    run = nses.resume(tmp_path / "run", generations=2)
+    assert [record["generation"] for record in run.metrics] == [1, 2]
     environment = gym.make("NSES/Atari-v0", game=game, render_mode="rgb_array")
     environment.reset(seed=0)
     assert environment.render().std() > 5

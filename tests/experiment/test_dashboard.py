@@ -17,6 +17,7 @@ from nses.cli import main
 from nses.experiment import dashboard, live
 from nses.experiment.live import FINISHED, STOPPED, TRAINING, Tail, Watcher
 from nses.experiment.storage import DirectoryLock
+from waiting import SOON
 
 NSES = [sys.executable, "-m", "nses.cli"]
 
@@ -207,33 +208,33 @@ def test_without_dash_the_way_to_install_it_is_told(tmp_path, capsys, monkeypatc
 def test_control_c_ends_it_without_a_complaint(tmp_path):
     with watching(tmp_path) as (process, _):
         process.send_signal(signal.SIGINT)
-        assert process.wait(10) == 0
+        assert process.wait(SOON) == 0
 
 
 @pytest.mark.slow
 def test_the_page_follows_a_run_from_before_its_first_generation(tmp_path, visit):
-    flags = ["--recipe", "smoke", "--generations", "4000", "--backend", "serial", "--n", "600"]
+    flags = ["--recipe", "smoke", "--generations", "100000", "--backend", "serial", "--n", "600"]
     with watching(tmp_path) as (_, url):
         seen = visit(url)
         seen.page.wait_for_selector("text=No run here yet")
         run = tmp_path / "run"
         quiet = {"stdout": subprocess.DEVNULL, "cwd": tmp_path}
         with started("train", "point-trap", *flags, "--run-dir", str(run), **quiet):
-            seen.page.wait_for_selector(".state.training", timeout=60_000)
+            seen.page.wait_for_selector(".state.training")
             shown = "Number(document.querySelector('.runs td:nth-child(4)')?.innerText" \
                     ".split(' ')[0].replace(',', '') ?? 0)"  # fmt: skip
-            seen.until(f"{shown} > 0", 60)
+            seen.until(f"{shown} > 0")
             first = seen.page.evaluate(shown)
-            seen.until(f"{shown} > {first}", 60)
+            seen.until(f"{shown} > {first}")
             assert seen.drawn("compared") >= 1
             assert seen.drawn("curves") == 3
             seen.drawn("map")
             diamonds = seen.diamonds("map")
-            end = time.monotonic() + 60
+            end = time.monotonic() + 2 * SOON
             while seen.diamonds("map") <= diamonds and diamonds < 2000:
                 assert time.monotonic() < end
                 seen.page.wait_for_timeout(100)
-        seen.page.wait_for_selector(".state.stopped", timeout=60_000)
+        seen.page.wait_for_selector(".state.stopped")
         seen.page.close()  # before it complains that nobody answers any more
 
 
@@ -259,8 +260,10 @@ def test_run_axis_slider_and_diamonds_can_be_chosen(tmp_path, visit):
         assert re.fullmatch(rf"nses replay {re.escape(str(run.path))} --generation \d+", command)
         page.locator("[role=slider]").press("Home")
         seen.until("document.querySelector('#until-shown').textContent == '1'")
-        page.wait_for_timeout(500)
-        assert seen.diamonds("map") == 1
+        end = time.monotonic() + SOON
+        while seen.diamonds("map") != 1:
+            assert time.monotonic() < end
+            page.wait_for_timeout(100)
         append(run, record(41))
         page.wait_for_selector("text=41 of 50")
         assert page.locator("#until-shown").text_content() == "1"  # who looks back is left there

@@ -13,8 +13,9 @@ import psutil
 import pytest
 
 import nses
+from waiting import SOON, gone, wait_until
 
-GENERATIONS = 40
+GENERATIONS = 100
 TRAIN = (
     *(
         "train",
@@ -33,24 +34,29 @@ TRAIN = (
 pytestmark = pytest.mark.slow
 
 
-def start(*arguments: str, **settings: object) -> subprocess.Popen[str]:
+NSES = (sys.executable, "-m", "nses")
+
+Start = Callable[..., subprocess.Popen[str]]
+
+
+@pytest.fixture
+def start(launch: Start) -> Start:
     """The command line in a session of its own, as a shell starts it."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "nses.cli", *arguments],
-        text=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-        **settings,  # type: ignore[call-overload]
-    )
+
+    def begin(*arguments: str, **settings: object) -> subprocess.Popen[str]:
+        streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        return launch([*NSES, *arguments], **streams, **settings)
+
+    return begin
 
 
 def finish(*arguments: str) -> str:
     """The command's standard error; it must succeed."""
-    process = start(*arguments)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 0, errors
-    return errors
+    done = subprocess.run(
+        [*NSES, *arguments], capture_output=True, text=True, timeout=4 * SOON, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stderr
 
 
 def generations(directory: Path) -> int:
@@ -61,26 +67,9 @@ def generations(directory: Path) -> int:
         return -1
 
 
-def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
-    end = time.monotonic() + 60.0
-    while not condition():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.005)
-
-
 def workers_of(process: subprocess.Popen[str]) -> list[psutil.Process]:
     children = psutil.Process(process.pid).children()
     return [child for child in children if any("worker.py" in part for part in child.cmdline())]
-
-
-def gone(processes: list[psutil.Process], seconds: float) -> bool:
-    """Whether all of these end in time; where nobody collects orphans, they stay as zombies."""
-    end = time.monotonic() + seconds
-    while processes and time.monotonic() < end:
-        time.sleep(0.02)
-        processes = [p for p in processes if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
-    return not processes
 
 
 @pytest.fixture(scope="module")
@@ -102,11 +91,11 @@ def test_the_digest_is_the_same_for_any_number_of_workers(
 
 
 def test_p3_p5_killed_again_and_again_a_run_ends_with_the_digest_of_an_undisturbed_one(
-    tmp_path: Path, undisturbed: str
+    tmp_path: Path, undisturbed: str, start: Start
 ):
     directory, chance = tmp_path / "run", random.Random(1)
     command = (*TRAIN, "--run-dir", str(directory), "--checkpoint-seconds", "0.1")
-    for done, group in ((-1, False), (0, False), (8, True), (20, False)):
+    for done, group in ((-1, False), (0, False), (8, True), (40, False)):
         process = start(*command, "--workers", "2")
         wait_until((directory / "config.json").exists, process)
         wait_until(lambda done=done: generations(directory) >= done, process)
@@ -116,7 +105,7 @@ def test_p3_p5_killed_again_and_again_a_run_ends_with_the_digest_of_an_undisturb
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
-        assert gone(children, 2.0)
+        assert gone(children)
         process.communicate()
         command = ("resume", str(directory))
     finish(*command)
@@ -131,15 +120,13 @@ def test_p3_p5_killed_again_and_again_a_run_ends_with_the_digest_of_an_undisturb
     ids=["p7-SIGINT", "p8-SIGTERM"],
 )
 def test_p7_p8_a_run_that_is_asked_to_stop_writes_a_checkpoint_and_can_be_resumed(
-    tmp_path: Path, signum: signal.Signals, code: int, undisturbed: str
+    tmp_path: Path, signum: signal.Signals, code: int, undisturbed: str, start: Start
 ):
     directory = tmp_path / "run"
     process = start(*TRAIN, "--run-dir", str(directory), "--workers", "2")
     wait_until(lambda: generations(directory) >= 5, process)
-    before = time.monotonic()
     os.killpg(process.pid, signum)  # as a terminal and most schedulers do: to all of us
-    _, errors = process.communicate(timeout=30)
-    assert time.monotonic() - before < 10.0
+    _, errors = process.communicate(timeout=SOON)
     assert process.returncode == code
     assert f"stopped by {signum.name}" in errors
     assert f"nses resume {directory}" in errors
@@ -152,7 +139,7 @@ def test_p7_p8_a_run_that_is_asked_to_stop_writes_a_checkpoint_and_can_be_resume
 
 
 def test_p1_workers_killed_in_mid_generation_are_counted_and_change_nothing_else(
-    tmp_path: Path, undisturbed: str
+    tmp_path: Path, undisturbed: str, start: Start
 ):
     directory = tmp_path / "run"
     process = start(*TRAIN, "--run-dir", str(directory), "--workers", "2")
@@ -163,7 +150,7 @@ def test_p1_workers_killed_in_mid_generation_are_counted_and_change_nothing_else
         wait_until(lambda done=done: generations(directory) >= done, process)
         for victim in victims:
             victim.kill()
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=2 * SOON)
     assert process.returncode == 0, errors
     assert errors.count("SIGKILL") == 2
     run = nses.load(directory)
@@ -178,12 +165,12 @@ HUMANOID = (
 
 
 def test_a_humanoid_has_the_same_digest_in_this_process_for_any_number_of_workers_and_when_killed(
-    tmp_path: Path,
+    tmp_path: Path, start: Start
 ):
     """P1 and P3 in compiled episodes, whose workers die in the middle of `mj_step`."""
     assert finish(*HUMANOID, "--run-dir", str(tmp_path / "serial"), "--backend", "serial") == ""
     expected = nses.load(tmp_path / "serial").digest
-    for workers in ("1", "2", "3"):
+    for workers in ("1", "3"):
         directory = tmp_path / workers
         assert finish(*HUMANOID, "--run-dir", str(directory), "--workers", workers) == ""
         assert nses.load(directory).digest == expected
@@ -218,7 +205,9 @@ class Environment(PointTrapEnv):
 
 
 @pytest.mark.parametrize(("backend", "times"), [("serial", 2), ("processes", 1), ("processes", 2)])
-def test_p7_ctrl_c_ends_a_run_while_an_environment_hangs(tmp_path: Path, backend: str, times: int):
+def test_p7_ctrl_c_ends_a_run_while_an_environment_hangs(
+    tmp_path: Path, backend: str, times: int, start: Start
+):
     """In this process only a second one can; that of workers is not waited for."""
     (tmp_path / "stuck.py").write_text(STUCK)
     process = start(
@@ -232,24 +221,24 @@ def test_p7_ctrl_c_ends_a_run_while_an_environment_hangs(tmp_path: Path, backend
     if backend == "serial":
         time.sleep(0.5)
         assert process.poll() is None
-    before = time.monotonic()
     if times == 2:
         os.killpg(process.pid, signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
-    assert time.monotonic() - before < 3.0
+    _, errors = process.communicate(timeout=SOON)
     assert process.returncode == 130
     assert "Traceback" not in errors
-    assert gone(children, 2.0)
+    assert gone(children)
 
 
-def test_p6_an_environment_that_hangs_for_ever_ends_a_run_with_exit_code_5(tmp_path: Path):
+def test_p6_an_environment_that_hangs_for_ever_ends_a_run_with_exit_code_5(
+    tmp_path: Path, start: Start
+):
     (tmp_path / "stuck.py").write_text(STUCK)
     process = start(
         *("train", "stuck:Environment", "--max-steps", "5", "--run-dir", str(tmp_path / "run")),
         *("--deadline", "0.5", "--workers", "1", "--no-tensorboard"),
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=2 * SOON)
     assert process.returncode == 5
     assert "while playing candidate" in errors
     assert "nses resume" in errors

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,38 +19,35 @@ from nses.experiment.fleet import Job, Reached, reached
 from nses.experiment.recipes import recipe
 from nses.experiment.reproduce import View, arms_of, command, finished, reproduce, settings_from
 from nses.experiment.run import load
+from waiting import SOON, gone, wait_until
 
 SMOKE = recipe("point-trap", "smoke", "es")
 
 
-def start(directory, runs=1):
-    """`nses reproduce` in a session of its own."""
-    arguments = ["reproduce", "point-trap", "--recipe", "smoke", "--runs", str(runs)]
-    return subprocess.Popen(
-        [sys.executable, "-m", "nses.cli", *arguments, "--directory", str(directory)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+def words(directory):
+    """`nses reproduce` of a small experiment."""
+    arguments = ["reproduce", "point-trap", "--recipe", "smoke", "--runs", "1"]
+    return [sys.executable, "-m", "nses.cli", *arguments, "--directory", str(directory)]
 
 
-def outcome(process):
-    """Exit code, stdout and stderr of a process that ends by itself."""
-    out, err = process.communicate(timeout=240)
-    return process.returncode, out, err
+@pytest.fixture
+def start(launch):
+    """The command in a session of its own."""
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return lambda directory: launch(words(directory), **streams)
 
 
-def wait_until(condition, seconds=120):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.02)
+def outcome(directory):
+    """Exit code, stdout and stderr of the command."""
+    done = subprocess.run(words(directory), capture_output=True, text=True, timeout=4 * SOON)
+    return done.returncode, done.stdout, done.stderr
 
 
 def wait_for_training(directory, process):
     """Until a run has trained a generation; gives the processes of the runs."""
-    wait_until(lambda: any(reached(p.parent).generation for p in directory.rglob("metrics.jsonl")))
+    wait_until(
+        lambda: any(reached(p.parent).generation for p in directory.rglob("metrics.jsonl")), process
+    )
     return psutil.Process(process.pid).children()
 
 
@@ -70,7 +66,7 @@ def table(directory):
 def done(tmp_path_factory):
     """A finished experiment: its directory and what was printed."""
     directory = tmp_path_factory.mktemp("reproduced")
-    code, out, err = outcome(start(directory))
+    code, out, err = outcome(directory)
     assert (code, err) == (0, "")
     return directory, out
 
@@ -117,13 +113,13 @@ def test_a_second_call_trains_nothing_and_gives_the_same_table(done, monkeypatch
 
 
 @pytest.mark.slow
-def test_killed_in_the_middle_and_started_again_it_gives_the_same_table(done, tmp_path):
+def test_killed_in_the_middle_and_started_again_it_gives_the_same_table(done, tmp_path, start):
     process = start(tmp_path)
     wait_for_training(tmp_path, process)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     assert not (tmp_path / "point-trap" / "table.csv").exists()
-    code, _, err = outcome(start(tmp_path))
+    code, _, err = outcome(tmp_path)
     assert (code, err) == (0, "")
     assert table(tmp_path) == table(done[0])
 
@@ -132,20 +128,20 @@ def test_killed_in_the_middle_and_started_again_it_gives_the_same_table(done, tm
 @pytest.mark.parametrize(
     ("signum", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
 )
-def test_no_run_outlives_the_experiment_however_that_is_ended(signum, code, tmp_path):
+def test_no_run_outlives_the_experiment_however_that_is_ended(signum, code, tmp_path, start):
     if signum == signal.SIGKILL and sys.platform != "linux":
         pytest.skip("only Linux ends a process whose parent was killed")
     process = start(tmp_path)
     children = wait_for_training(tmp_path, process)
     assert children
     os.kill(process.pid, signum)
-    ended, _, err = outcome(process)
-    assert ended == code
+    _, err = process.communicate(timeout=SOON)
+    assert process.returncode == code
     if code > 0:
         assert "to continue: nses reproduce point-trap --recipe smoke --runs 1" in err
         assert f"stopped by {signum.name}" in err
         assert not any(child.is_running() for child in children)
-    wait_until(lambda: not any(child.is_running() for child in children), 30)
+    assert gone(children)
 
 
 @pytest.mark.slow
@@ -154,7 +150,7 @@ def test_a_run_that_fails_is_reported_and_the_others_go_on(done, tmp_path):
     obstacle = home / "ns-es" / "seed-0"
     obstacle.parent.mkdir(parents=True)
     obstacle.write_text("in the way")
-    code, out, err = outcome(start(tmp_path))
+    code, out, err = outcome(tmp_path)
     assert code == 4  # that of the run
     assert "ns-es/seed-0 failed: exit code 4" in out
     assert "cannot write to the run directory" in out
@@ -163,7 +159,7 @@ def test_a_run_that_fails_is_reported_and_the_others_go_on(done, tmp_path):
     assert all(load(home / a / "seed-0").finished for a in ALGORITHMS if a != "ns-es")
 
     obstacle.unlink()
-    code, out, _ = outcome(start(tmp_path))
+    code, out, _ = outcome(tmp_path)
     assert code == 0
     assert "3 of them done before" in out
     assert table(tmp_path) == table(done[0])

@@ -1,0 +1,23 @@
+"""For all tests: no program outlives the test that started it."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from waiting import end_session
+
+
+@pytest.fixture
+def launch() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Starts programs in sessions of their own; whatever becomes of the test, they end with it."""
+    started: list[subprocess.Popen[str]] = []
+
+    def begin(args: list[str], **settings: Any) -> subprocess.Popen[str]:
+        process = subprocess.Popen(args, text=True, start_new_session=True, **settings)
+        started.append(process)
+        return process
+
+    yield begin
+    for process in started:
+        end_session(process)
