@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import nses
-from nses.core.archive import archive_of, empty
+from nses.core.archive import Archive, archive_of, empty
 from nses.core.moments import Moments
 from nses.core.optimizers import OptimizerState
 from nses.core.seeding import Purpose, generator
@@ -39,6 +39,7 @@ from nses.experiment.checkpoint import (
     POINTER,
     SCALARS,
     TENSORS,
+    TRACES,
     Content,
     digest,
     load,
@@ -72,8 +73,8 @@ def same(a: Any, b: Any) -> bool:
     """Whether two values are the same bit for bit (for a NaN outside a tensor: also a NaN)."""
     if type(a) is not type(b):
         return False
-    if hasattr(a, "rows"):
-        return same(a.rows, b.rows)
+    if isinstance(a, Archive):
+        return same(tuple(a.traces or a.rows), tuple(b.traces or b.rows))
     if is_dataclass(a):
         return all(same(getattr(a, x.name), getattr(b, x.name)) for x in fields(a))
     if isinstance(a, tuple):
@@ -219,7 +220,7 @@ def test_the_layout_of_format_2_is_fixed(two: Path) -> None:
         "member": 1,
     }
     manifest = json.loads((two / "000002" / MANIFEST).read_bytes())
-    assert list(manifest) == ["sha256", "format", "nses", "needs", "config", "files"]
+    assert list(manifest) == ["sha256", "format", "nses", "needs", "config", "files", "traces"]
 
 
 def test_an_empty_or_missing_directory_holds_no_checkpoint(tmp_path: Path) -> None:
@@ -504,7 +505,7 @@ def test_s9_a_malicious_pickle_in_place_of_a_file_is_never_executed(two: Path, n
     assert crater.exists()  # the bomb was live
 
 
-def forge(path: Path, **files: bytes) -> None:
+def forge(path: Path, traces: Any = None, **files: bytes) -> None:
     """Other files in a checkpoint, with a manifest that vouches for them, as an attacker can."""
     for name, data in files.items():
         (path / {"tensors": TENSORS, "scalars": SCALARS}[name]).write_bytes(data)
@@ -513,8 +514,16 @@ def forge(path: Path, **files: bytes) -> None:
         for name in (TENSORS, SCALARS)
         for data in [(path / name).read_bytes()]
     }
-    manifest = checkpoint._sealed({"config": CONFIG, "files": entries})
+    known = json.loads((path / MANIFEST).read_bytes())["traces"] if traces is None else traces
+    manifest = checkpoint._sealed({"config": CONFIG, "files": entries, "traces": known})
     (path / MANIFEST).write_bytes(manifest)
+
+
+def forge_state(path: Path, state: State) -> None:
+    """Another state in a checkpoint."""
+    scalars, tensors = checkpoint.take_apart(State, state)
+    files = checkpoint._files(scalars, tensors, {}, CONFIG)
+    forge(path, {}, tensors=files[TENSORS], scalars=files[SCALARS])
 
 
 def tensor_file(header: Any, body: bytes = b"", length: int | None = None) -> bytes:
@@ -619,8 +628,7 @@ def test_s10_tensors_that_do_not_fit_each_other_are_refused(two: Path) -> None:
         replace(member, moments=Moments(1.0, np.zeros(2), np.zeros(3))),
     ):
         forged = replace(state, members=(misfit, state.members[1]))
-        files = checkpoint._files(forged, CONFIG)
-        forge(two / "000002", tensors=files[TENSORS], scalars=files[SCALARS])
+        forge_state(two / "000002", forged)
         assert_falls_back(two, "do not fit each other")
 
 
@@ -662,7 +670,9 @@ def test_s11_a_hostile_name_in_a_manifest_is_refused(two: Path, name: str) -> No
     path = two / "000002"
     entries = json.loads((path / MANIFEST).read_bytes())["files"]
     entries[name] = entries.pop(SCALARS)
-    (path / MANIFEST).write_bytes(checkpoint._sealed({"config": {}, "files": entries}))
+    (path / MANIFEST).write_bytes(
+        checkpoint._sealed({"config": {}, "files": entries, "traces": {}})
+    )
     assert_falls_back(two)
 
 
@@ -832,24 +842,34 @@ class Torn:
 
 
 OLD, NEW = a_state(4, d=50), a_state(5, d=50)
-SCENES: dict[str, tuple[list[State], State]] = {
-    "the first": ([], NEW),
-    "the next": ([a_state(1), a_state(2), a_state(3), OLD], NEW),
-    "the same again": ([OLD], a_state(4, seed=1)),
+Scene = tuple[list[State], State, State]  # what is there, what is saved in a crash, and after it
+SCENES: dict[str, Scene] = {
+    "the first": ([], NEW, a_state(6)),
+    "the next": ([a_state(1), a_state(2), a_state(3), OLD], NEW, a_state(6)),
+    "the same again": ([OLD], a_state(4, seed=1), a_state(6)),
 }
+
+
+def assert_no_trace_is_left_over(directory: Path) -> None:
+    """All that is kept of traces is what some checkpoint needs."""
+    needed: set[str] = set()
+    for _, path in checkpoint.stored(directory):
+        entries = json.loads((path / MANIFEST).read_bytes())["traces"].values()
+        needed |= {f"{entry['sha256']}.safetensors" for entry in entries}
+    assert {path.name for path in (directory / TRACES).glob("*")} == needed
 
 
 def fsync(descriptor: int) -> None:
     """The real one takes most of the time of a save, and syncs what the test needs not."""
 
 
-def crash_at_every_step(scratch: Path, scene: str, power: bool) -> dict[str, int]:
+def crash_at_every_step(scratch: Path, scene: Scene, power: bool) -> dict[str, int]:
     """How often the old State was found after a crash, and how often the new one."""
     os.fsync = fsync  # the kernel survives its processes; Doom keeps account of the rest
-    earlier, new = SCENES[scene]
+    earlier, new, after = scene
     found = {"steps": 0, "old": 0, "new": 0}
     for steps in count():
-        directory = scratch / scene / str(steps)
+        directory = scratch / str(steps)
         directory.mkdir(parents=True)
         for state in earlier:
             save(directory, state, CONFIG)
@@ -867,29 +887,41 @@ def crash_at_every_step(scratch: Path, scene: str, power: bool) -> dict[str, int
         else:
             assert not earlier
             found["old"] += 1
-        save(directory, a_state(6), CONFIG)  # life goes on, and tidies up
-        assert same(load(directory).state, a_state(6))
+        save(directory, after, CONFIG)  # life goes on, and tidies up
+        assert same(load(directory).state, after)
         assert uncommitted(directory) == []
+        assert_no_trace_is_left_over(directory)
         found["steps"] = steps
         if status == 0:
             return found
     raise AssertionError
 
 
+def main(scenes: dict[str, Scene]) -> None:
+    """What `crashes_in_a_process` runs."""
+    scratch, power = Path(sys.argv[1]), sys.argv[2] == "1"
+    found = {x: crash_at_every_step(scratch / x, scene, power) for x, scene in scenes.items()}
+    print(json.dumps(found))
+
+
 @pytest.mark.parametrize("power", [False, True], ids=["process", "power"])
 def test_p4_a_crash_after_any_step_of_a_save_leaves_the_old_state_or_the_new_one(
     tmp_path: Path, power: bool
 ) -> None:
-    # In a process of its own, which forks: this one may have threads.
-    command = [sys.executable, __file__, str(tmp_path), str(int(power))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = crashes_in_a_process(__file__, tmp_path, power)
     assert found.keys() == SCENES.keys()
     for scene in found.values():
         assert scene["steps"] > 20
         assert scene["old"] > 10
         assert scene["new"] > 4
+
+
+def crashes_in_a_process(file: str, scratch: Path, power: bool) -> dict[str, dict[str, int]]:
+    """In one of its own, which forks: this one may have threads."""
+    command = [sys.executable, file, str(scratch), str(int(power))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def test_the_best_policy_comes_back_with_its_texts(tmp_path: Path) -> None:
@@ -976,5 +1008,4 @@ def test_the_digest_of_a_known_state_is_known() -> None:
 
 
 if __name__ == "__main__":
-    scratch, cut = Path(sys.argv[1]), sys.argv[2] == "1"
-    print(json.dumps({scene: crash_at_every_step(scratch, scene, cut) for scene in SCENES}))
+    main(SCENES)

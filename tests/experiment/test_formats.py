@@ -1,15 +1,20 @@
 """What a run directory knows of itself, and what directories of older formats still give."""
 
+import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import safetensors.numpy
+from test_checkpoint import same
+from test_trace_store import grown
 
 import nses
 from nses.core.values import State
 from nses.experiment import checkpoint
-from nses.experiment.checkpoint import MANIFEST, SCALARS, TENSORS
+from nses.experiment.checkpoint import MANIFEST, SCALARS, TENSORS, TRACES, load, save
 from nses.experiment.encoding import sha256, take_apart, to_json
 from nses.experiment.run import Run
 
@@ -42,9 +47,9 @@ def test_m11_a_lost_last_line_of_metrics_does_not_change_the_final_policy(tmp_pa
 
 
 def as_in_format_1(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The checkpoints of a run as format 1 had them: all in one file, and no last update."""
-    for generation, path in checkpoint.stored(directory / checkpoint.DIRECTORY):
-        loaded = checkpoint.load(directory / checkpoint.DIRECTORY, at_most=generation)
+    """Checkpoints as format 1 had them: all tensors in one file each, and no last update."""
+    for generation, path in checkpoint.stored(directory):
+        loaded = checkpoint.load(directory, at_most=generation)
         scalars, tensors = take_apart(State, loaded.state)
         del scalars["updated"]
         files = {TENSORS: safetensors.numpy.save(tensors), SCALARS: to_json(scalars)}
@@ -54,6 +59,7 @@ def as_in_format_1(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             files[MANIFEST] = checkpoint._sealed({"config": loaded.config, "files": entries})
         for name, data in files.items():
             (path / name).write_bytes(data)
+    shutil.rmtree(directory / TRACES, ignore_errors=True)
 
 
 def test_s7_a_run_of_format_1_loads_with_the_same_digest_and_goes_on_in_format_2(
@@ -61,10 +67,29 @@ def test_s7_a_run_of_format_1_loads_with_the_same_digest_and_goes_on_in_format_2
 ) -> None:
     whole, run = train(tmp_path / "whole", 7), train(tmp_path / "run")
     digest, theta = run.digest, run.parameters("final")[0]
-    as_in_format_1(run.path, monkeypatch)
+    as_in_format_1(run.path / checkpoint.DIRECTORY, monkeypatch)
     assert run.state.updated is None
     assert run.digest == digest
     np.testing.assert_array_equal(run.parameters("final")[0], theta)  # the metrics say which
     resumed = nses.resume(run.path, generations=7)
     assert resumed.state.updated == whole.state.updated
     assert resumed.digest == whole.digest
+
+
+def test_s7_traces_of_format_1_load_and_are_stored_once_by_the_next_save(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for generation in (1, 2):
+        save(tmp_path, grown(generation), {})
+    as_in_format_1(tmp_path, monkeypatch)
+    old = replace(grown(2), updated=None)
+    assert same(load(tmp_path).state, old)
+    save(tmp_path, grown(3), {})
+    assert same(load(tmp_path).state, grown(3))
+    assert len(list((tmp_path / TRACES).iterdir())) == 5
+    assert same(load(tmp_path, at_most=2).state, old)
+    formats = {
+        path.parent.name: json.loads(path.read_bytes())["format"]
+        for path in tmp_path.glob(f"*/{MANIFEST}")
+    }
+    assert formats == {"000001": 1, "000002": 1, "000003": 2}

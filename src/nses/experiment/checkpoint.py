@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 import nses
 from nses.core.archive import Archive
+from nses.core.traces import is_trace
 from nses.core.values import Best, State
+from nses.experiment import trace_store
 from nses.experiment.encoding import (
     Stored,
     Table,
@@ -48,6 +50,7 @@ FORMAT = 2
 NEEDS = "0.1.0"  # the oldest nses that reads FORMAT
 
 DIRECTORY = "checkpoints"  # of a run
+TRACES = "traces"  # beside the checkpoints, which share them
 MANIFEST, TENSORS, SCALARS = "manifest.json", "state.safetensors", "state.json"
 FILES = (MANIFEST, TENSORS, SCALARS)
 POINTER = "latest.json"
@@ -113,12 +116,16 @@ def save(
             directory.mkdir()
             sync_directory(directory.parent)
         _sweep(directory, "writing")
+        scalars, tensors = take_apart(State, state)
+        traces = {name: x for name, x in tensors.items() if is_trace(x)}
+        entries = trace_store.keep(directory / TRACES, traces)
+        own = {name: x for name, x in tensors.items() if name not in traces}
         try:
             written.mkdir()
-            for file, data in _files(state, config).items():
+            for file, data in _files(scalars, own, entries, config).items():
                 write_synced(written / file, data)
             sync_directory(written)
-            _read_back(written, state.generation)
+            _read_back(written, state.generation, traces)
             if os.path.lexists(target):
                 os.rename(target, directory / f".replaced-{name}-{token}")
             os.rename(written, target)
@@ -130,6 +137,7 @@ def save(
         write_atomically(directory / POINTER, to_json({"checkpoint": name}))
         _sweep(directory, "replaced")
         _retire(directory, state.generation, keep_last, keep_every)
+        _remove_unused(directory, trace_store.seals(entries))
     return target
 
 
@@ -197,29 +205,41 @@ def digest(state: State, metrics: Iterable[Mapping[str, Any]]) -> str:
     return total.hexdigest()
 
 
-def _files(state: State, config: Mapping[str, Any]) -> dict[str, bytes]:
-    """The files of a checkpoint; the manifest, which vouches for the others, comes last."""
-    scalars, tensors = take_apart(State, state)
+def _files(
+    scalars: Table, tensors: Tensors, traces: Table, config: Mapping[str, Any]
+) -> dict[str, bytes]:
+    """The files of a checkpoint; the manifest, which vouches for all it needs, comes last."""
     files = {TENSORS: safetensors.numpy.save(tensors), SCALARS: to_json(scalars)}
     entries = {name: {"size": len(x), "sha256": sha256(x)} for name, x in files.items()}
-    return files | {MANIFEST: _sealed({"config": dict(config), "files": entries})}
+    return files | {MANIFEST: _sealed({"config": dict(config), "files": entries, "traces": traces})}
 
 
-def _read(path: Path, generation: int) -> tuple[State, Table]:
-    """The State in a checkpoint, if every byte of it is as it was written."""
+def _manifest(path: Path) -> tuple[Table, int]:
+    """What a checkpoint says of itself, and the format it is in."""
     if path.is_symlink() or not path.is_dir():
         raise CheckpointRefused("it is not a directory")
     document, written_in = _unsealed(read_file(path / MANIFEST))
+    return {"traces": {}} | document, written_in  # in format 1, they are among the tensors
+
+
+def _read(
+    path: Path, generation: int, fetch: Callable[[Path, Any], Tensors] = trace_store.fetch
+) -> tuple[State, Table]:
+    """The State in a checkpoint, if every byte of it is as it was written."""
+    document, written_in = _manifest(path)
     names = set(_names(path))
     if names != set(FILES):
         raise CheckpointRefused(
             f"expected the files {', '.join(FILES)}; "
             f"missing {sorted(set(FILES) - names)}, foreign {shown(sorted(names - set(FILES)))}"
         )
-    config, entries = fields(document, "config", "files")
+    config, entries, traces = fields(document, "config", "files", "traces")
     tensors_entry, scalars_entry = fields(entries, TENSORS, SCALARS)
     scalars = table(read_file(path / SCALARS, scalars_entry))
     tensors, _ = read_tensors(path / TENSORS, tensors_entry)
+    if tensors.keys() & mapping(traces).keys():
+        raise CheckpointRefused("it holds a trace twice")
+    tensors |= fetch(path.parent / TRACES, traces)
     content = _migrated(Content("state", tensors, scalars, mapping(config)), written_in)
     state = put_together(State, content.scalars, content.tensors)
     if state.generation != generation:
@@ -245,9 +265,10 @@ def _refuse_misfits(state: State) -> None:
         raise CheckpointRefused(f"of {len(state.members)} members, number {state.updated} is none")
 
 
-def _read_back(path: Path, generation: int) -> None:
+def _read_back(path: Path, generation: int, traces: Tensors) -> None:
+    """StorageFailed, unless a checkpoint can be read; of its traces that is known already."""
     try:
-        _read(path, generation)
+        _read(path, generation, lambda directory, entries: traces)
     except CheckpointRefused as error:
         raise StorageFailed(f"{path} did not come back as it was written: {error}.") from error
 
@@ -270,6 +291,20 @@ def _retire(directory: Path, generation: int, keep_last: int, keep_every: int) -
     for g, path in older[keep_last:]:
         if g % keep_every:
             _discard(path)
+
+
+def _remove_unused(directory: Path, needed: set[str]) -> None:
+    """Remove the traces that no checkpoint refers to; none, if one of them cannot be asked.
+
+    As long as a run only goes on, its newest checkpoint needs all, and no other one is asked.
+    """
+    unused = trace_store.stored(directory / TRACES) - needed
+    try:
+        for _, path in stored(directory) if unused else ():
+            unused -= trace_store.seals(_manifest(path)[0]["traces"])
+    except CheckpointRefused:
+        return
+    trace_store.remove(directory / TRACES, unused)
 
 
 def _sweep(directory: Path, phase: str) -> None:

@@ -72,7 +72,7 @@ def _check_header(path: Path, file: BinaryIO, size: int) -> Table:
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > min(size - 8, LARGEST_JSON):
         raise CheckpointRefused(f"{path.name} has {size} bytes, and a header of {length}")
-    if size > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+    if size > machine_memory():
         raise CheckpointRefused(f"{path.name} has {size} bytes, more than this machine's memory")
     header = table(file.read(length))
     metadata = mapping(header.pop("__metadata__", {}))
@@ -88,6 +88,11 @@ def _check_header(path: Path, file: BinaryIO, size: int) -> Table:
     if 8 + length + filled != size:
         raise CheckpointRefused(f"{path.name} has {size} bytes, which its tensors do not fill")
     return metadata
+
+
+def machine_memory() -> int:
+    """In bytes."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def take_apart(kind: type[Stored], value: Stored, at: tuple[str, ...] = ()) -> tuple[Any, Tensors]:
