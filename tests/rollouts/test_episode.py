@@ -1,3 +1,6 @@
+import tracemalloc
+from itertools import islice
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -7,7 +10,7 @@ from toys import Arm, Corridor, Endless, corridor
 from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, generator
 from nses.rollouts.behaviors import parse_behavior
-from nses.rollouts.episode import GymnasiumPlayer, player
+from nses.rollouts.episode import ActionNoise, GymnasiumPlayer, player
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks.catalog import make_task
 
@@ -236,3 +239,52 @@ def test_closing_a_player_closes_its_environment():
     assert not closed
     played.close()
     assert closed == [played.environment]
+
+
+class Outburst(Arm):
+    """Shows numbers near the end of what a float64 holds."""
+
+    def look(self):
+        return np.array([1e200 * np.sign(self.x), self.x])
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+def test_l3_a_huge_observation_leaves_moments_and_actions_finite(normalize):
+    acted = []
+
+    class Watched(Outburst):
+        def step(self, action):
+            acted.append(action.copy())
+            return super().step(action)
+
+    policy = MLP((2, 8, 1), normalize=normalize)
+    played = GymnasiumPlayer(corridor(make=Watched), policy)
+    moments, theta = initial(2), theta_of(policy)
+    for seed in range(4):
+        episode = played.play(theta, moments, seed, contributes=True)
+        moments = moments.merge(episode.observed)
+    assert np.isfinite([moments.mean, moments.std]).all()
+    assert moments.std[1] < 100.0  # the others are as they would be
+    assert np.isfinite(acted).all()
+    assert np.abs(acted).min() > 0.0
+
+
+def test_l9_a_high_step_limit_costs_nothing_where_episodes_are_short():
+    task = corridor(make=Arm, step_limit=10**7)
+    policy = MLP((2, 1))
+    played, theta = GymnasiumPlayer(task, policy), theta_of(policy)
+    played.play(theta, initial(2), 0, action_noise=0.1)  # compiles
+    tracemalloc.start()
+    try:
+        episode = played.play(theta, initial(2), 1, action_noise=0.1)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert episode.length < 10_000
+    assert peak < 1 << 20
+
+
+def test_l9_noise_row_by_row_is_that_of_the_whole_episode():
+    whole = ActionNoise(3, 0.2, 3).draw(3000)
+    one_by_one = list(islice(ActionNoise(3, 0.2, 3).rows(), 3000))
+    assert np.array(one_by_one).tobytes() == whole.tobytes()

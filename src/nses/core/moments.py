@@ -8,11 +8,15 @@ from numpy.typing import NDArray
 
 VARIANCE_FLOOR = 0.01
 CLIP = 5.0
+LARGEST = 1e100  # that an observation counts as: the sum of any number of squares stays finite
 
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Count, sum and sum of squares of the observations seen, float64."""
+    """Count, sum and sum of squares of the observations seen, float64.
+
+    Numbers beyond ±1e100 count as ±1e100 (see `take_in`), so that mean and std stay finite.
+    """
 
     count: float
     sum: NDArray[np.float64]

@@ -1,6 +1,6 @@
 """One episode: a policy with given parameters in a task, from a seed."""
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -16,6 +16,7 @@ from nses.rollouts.spaces import Input, Output, input_of, output_of
 from nses.rollouts.tasks.task import Task
 
 SLICE = 1000  # steps after which an episode asks whether to go on
+FIRST_SLICE = 64  # steps; many episodes end early, and need no noise for later ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +82,13 @@ class ActionNoise:
             return np.empty((0, self.size), np.float32)
         return self.rng.standard_normal((steps, self.size), np.float32) * self.scale
 
+    def rows(self) -> Iterator[NDArray[np.float32]]:
+        """Of one step after the other, drawn as they are needed: most episodes end early."""
+        steps = FIRST_SLICE
+        while True:
+            yield from self.draw(steps)
+            steps = min(2 * steps, SLICE)
+
 
 def action_noise_of(seed: int, scale: float, steps: int, size: int) -> NDArray[np.float32]:
     """The noise of a whole episode."""
@@ -127,9 +135,8 @@ class GymnasiumPlayer:
         respond, to_action = self.policy.bind(theta, moments), self.output.act
         flatten, step = self.input.flatten, self.environment.step
         limit = self.task.step_limit
-        noise = action_noise_of(
-            seed, action_noise if self.output.continuous else 0.0, limit, self.output.size
-        )
+        noisy = self.output.continuous and action_noise != 0.0
+        noise = ActionNoise(seed, action_noise, self.output.size).rows()
         record = self.task.behavior.record(limit)
         sums = np.zeros((2, self.input.size))
         total, length, end = 0.0, 0, False
@@ -142,8 +149,8 @@ class GymnasiumPlayer:
                 total = np.nan
                 break
             y = respond(x)
-            if len(noise):
-                y = y + noise[length]  # the policy may keep its own y
+            if noisy:
+                y = y + next(noise)  # the policy may keep its own y
             observation, reward, terminated, truncated, info = step(to_action(y))
             total += float(reward)
             length += 1

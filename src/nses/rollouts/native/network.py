@@ -5,10 +5,12 @@ from math import isfinite
 import numpy as np
 
 from nses.core.compiled import compiled
-from nses.core.moments import CLIP
+from nses.core.moments import CLIP, LARGEST
 
 TANH, RELU = 0, 1
 ACTIVATIONS = {"tanh": TANH, "relu": RELU}
+
+LARGEST_INPUT = 1e30
 
 f32 = np.float32
 
@@ -79,11 +81,16 @@ def dense(theta, start, x, y):
 
 @compiled
 def normalize(observation, mean, std, x):
-    """x = clip((o - mean) / std, -5, 5) as float32; o itself where std is empty."""
+    """x = clip((o - mean) / std, -5, 5) as float32; where std is empty, o itself within ±1e30.
+
+    Sums of products with a larger o would leave float32, and end as NaN.
+    """
     for j in range(observation.size):
         value = observation[j]
         if std.size:
             value = min(max((value - mean[j]) / std[j], -CLIP), CLIP)
+        else:
+            value = min(max(value, -LARGEST_INPUT), LARGEST_INPUT)
         x[j] = f32(value)
 
 
@@ -116,11 +123,15 @@ def respond(theta, sizes, activation, mean, std, observation, work):
 
 @compiled
 def take_in(observation, sums, contributes):
-    """Whether an observation is finite; adds it and its square to `sums` where it contributes."""
+    """Whether an observation is finite; adds it and its square to `sums` where it contributes.
+
+    There, numbers beyond ±1e100 count as ±1e100: their squares would be infinite.
+    """
     finite = True
     for j in range(observation.size):
         finite &= isfinite(observation[j])
         if contributes:
-            sums[0, j] += observation[j]
-            sums[1, j] += observation[j] * observation[j]
+            value = min(max(observation[j], -LARGEST), LARGEST)
+            sums[0, j] += value
+            sums[1, j] += value * value
     return finite

@@ -19,7 +19,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from nses.core.moments import Moments
-from nses.rollouts.episode import SLICE, ActionNoise, Episode, Interrupted, never
+from nses.rollouts.episode import FIRST_SLICE, SLICE, ActionNoise, Episode, Interrupted, never
 from nses.rollouts.native.body import (
     BLEW_UP,
     GOES_ON,
@@ -37,7 +37,6 @@ from nses.rollouts.tasks.task import Task
 from nses.rollouts.tasks.trap import trap_of, with_trap
 
 ASSETS = Path(gym.__file__).parent / "envs" / "mujoco" / "assets"
-FIRST_SLICE = 64  # steps; many episodes end early, and need no noise for later ones
 LARGEST = 1e20  # in an observation; MuJoCo gives up at 1e10 in position, speed and acceleration
 
 log = logging.getLogger("nses")
