@@ -32,7 +32,7 @@ from nses.core.optimizers import OptimizerState
 from nses.core.seeding import Purpose, generator
 from nses.core.values import Best, Member, State
 from nses.core.weight import Weight
-from nses.experiment import checkpoint, storage
+from nses.experiment import checkpoint, formats, storage
 from nses.experiment.checkpoint import (
     FILES,
     MANIFEST,
@@ -40,7 +40,6 @@ from nses.experiment.checkpoint import (
     SCALARS,
     TENSORS,
     TRACES,
-    Content,
     digest,
     load,
     load_archive,
@@ -49,6 +48,7 @@ from nses.experiment.checkpoint import (
     save_archive,
     save_best,
 )
+from nses.experiment.formats import Content
 from nses.experiment.storage import CheckpointRefused, StorageFailed
 
 CONFIG = {"task": "point-trap", "sigma": 0.02, "hidden": [16, 16], "note": "äöü", "n": None}
@@ -202,7 +202,7 @@ def test_json_on_disk_is_standard_though_the_first_best_is_minus_infinity(tmp_pa
 
 def test_the_layout_of_format_2_is_fixed(two: Path) -> None:
     """A change here is a change of format: raise FORMAT, and add to MIGRATIONS."""
-    assert checkpoint.FORMAT == 2
+    assert formats.FORMAT == 2
     assert set(os.listdir(two)) == {"000001", "000002", POINTER}
     assert json.loads((two / POINTER).read_bytes()) == {"checkpoint": "000002"}
     tensors = safetensors.numpy.load((two / "000002" / TENSORS).read_bytes())
@@ -437,9 +437,9 @@ def test_s7_a_newer_format_is_refused_with_what_it_needs(
     two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as future:
-        future.setattr(checkpoint, "FORMAT", 3)
-        future.setattr(checkpoint, "NEEDS", "7.1.0")
-        future.setattr(checkpoint, "MIGRATIONS", {2: lambda content: content})
+        future.setattr(formats, "FORMAT", 3)
+        future.setattr(formats, "NEEDS", "7.1.0")
+        future.setattr(formats, "MIGRATIONS", {2: lambda content: content})
         future.setattr(nses, "__version__", "7.3.0")
         save(two, a_state(3), CONFIG)
         save_best(two / "best.safetensors", a_state(3).best, {})
@@ -460,8 +460,8 @@ def test_s7_an_older_format_is_migrated_in_memory(
         return replace(content, config={"was": content.config})
 
     before = tree(two)
-    monkeypatch.setattr(checkpoint, "FORMAT", 4)
-    monkeypatch.setattr(checkpoint, "MIGRATIONS", {2: two_to_three, 3: three_to_four})
+    monkeypatch.setattr(formats, "FORMAT", 4)
+    monkeypatch.setattr(formats, "MIGRATIONS", {2: two_to_three, 3: three_to_four})
     loaded = load(two)
     assert same(loaded.state, replace(a_state(2), env_steps=12345))
     assert loaded.config == {"was": CONFIG}
@@ -471,7 +471,7 @@ def test_s7_an_older_format_is_migrated_in_memory(
 def test_s7_a_format_too_old_to_migrate_is_refused(
     two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint, "FORMAT", 3)
+    monkeypatch.setattr(formats, "FORMAT", 3)
     with pytest.raises(CheckpointRefused, match="nothing can read format 2 any more"):
         load(two)
 
@@ -515,7 +515,7 @@ def forge(path: Path, traces: Any = None, **files: bytes) -> None:
         for data in [(path / name).read_bytes()]
     }
     known = json.loads((path / MANIFEST).read_bytes())["traces"] if traces is None else traces
-    manifest = checkpoint._sealed({"config": CONFIG, "files": entries, "traces": known})
+    manifest = formats.sealed({"config": CONFIG, "files": entries, "traces": known})
     (path / MANIFEST).write_bytes(manifest)
 
 
@@ -670,9 +670,7 @@ def test_s11_a_hostile_name_in_a_manifest_is_refused(two: Path, name: str) -> No
     path = two / "000002"
     entries = json.loads((path / MANIFEST).read_bytes())["files"]
     entries[name] = entries.pop(SCALARS)
-    (path / MANIFEST).write_bytes(
-        checkpoint._sealed({"config": {}, "files": entries, "traces": {}})
-    )
+    (path / MANIFEST).write_bytes(formats.sealed({"config": {}, "files": entries, "traces": {}}))
     assert_falls_back(two)
 
 

@@ -13,7 +13,7 @@ from test_trace_store import grown
 
 import nses
 from nses.core.values import State
-from nses.experiment import checkpoint
+from nses.experiment import checkpoint, formats
 from nses.experiment.checkpoint import MANIFEST, SCALARS, TENSORS, TRACES, load, save
 from nses.experiment.encoding import sha256, take_apart, to_json
 from nses.experiment.run import Run
@@ -55,8 +55,8 @@ def as_in_format_1(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         files = {TENSORS: safetensors.numpy.save(tensors), SCALARS: to_json(scalars)}
         entries = {name: {"size": len(x), "sha256": sha256(x)} for name, x in files.items()}
         with monkeypatch.context() as past:
-            past.setattr(checkpoint, "FORMAT", 1)
-            files[MANIFEST] = checkpoint._sealed({"config": loaded.config, "files": entries})
+            past.setattr(formats, "FORMAT", 1)
+            files[MANIFEST] = formats.sealed({"config": loaded.config, "files": entries})
         for name, data in files.items():
             (path / name).write_bytes(data)
     shutil.rmtree(directory / TRACES, ignore_errors=True)
@@ -88,8 +88,8 @@ def test_s7_traces_of_format_1_load_and_are_stored_once_by_the_next_save(
     assert same(load(tmp_path).state, grown(3))
     assert len(list((tmp_path / TRACES).iterdir())) == 5
     assert same(load(tmp_path, at_most=2).state, old)
-    formats = {
+    written_in = {
         path.parent.name: json.loads(path.read_bytes())["format"]
         for path in tmp_path.glob(f"*/{MANIFEST}")
     }
-    assert formats == {"000001": 1, "000002": 1, "000003": 2}
+    assert written_in == {"000001": 1, "000002": 1, "000003": 2}

@@ -6,14 +6,13 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import safetensors.numpy
 from numpy.typing import NDArray
 
-import nses
 from nses.core.archive import Archive
 from nses.core.traces import is_trace
 from nses.core.values import Best, State
@@ -23,7 +22,6 @@ from nses.experiment.encoding import (
     Table,
     Tensors,
     canonical,
-    count,
     fields,
     mapping,
     put_together,
@@ -37,6 +35,7 @@ from nses.experiment.encoding import (
     text,
     to_json,
 )
+from nses.experiment.formats import Content, NewerFormat, migrated, sealed, unsealed
 from nses.experiment.storage import (
     CheckpointRefused,
     StorageFailed,
@@ -46,9 +45,6 @@ from nses.experiment.storage import (
     write_synced,
 )
 
-FORMAT = 2
-NEEDS = "0.1.0"  # the oldest nses that reads FORMAT
-
 DIRECTORY = "checkpoints"  # of a run
 TRACES = "traces"  # beside the checkpoints, which share them
 MANIFEST, TENSORS, SCALARS = "manifest.json", "state.safetensors", "state.json"
@@ -56,7 +52,6 @@ FILES = (MANIFEST, TENSORS, SCALARS)
 POINTER = "latest.json"
 COMMITTED = re.compile(r"([0-9]{6}|[1-9][0-9]{6,17})")
 UNCOMMITTED = re.compile(r"\.(writing|replaced)-([0-9]{6,18})-[0-9a-f]{8}")
-ZEROS = "0" * 64  # stands for a SHA-256 while it is computed
 
 VOLATILE = frozenset({"seconds", "steps_per_second", "restarts"})  # metrics that no digest covers
 
@@ -69,30 +64,6 @@ class Loaded:
     config: Table
     path: Path
     notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Content:
-    """What is stored of a state, a best policy or an archive, in any format."""
-
-    kind: str
-    tensors: Tensors
-    scalars: Table
-    config: Table
-
-
-class NewerFormat(CheckpointRefused):
-    """A newer nses wrote this: going on from an older checkpoint would fork the run."""
-
-
-def _one_to_two(content: Content) -> Content:
-    """A State did not say which member was updated last."""
-    if content.kind != "state":
-        return content
-    return replace(content, scalars=content.scalars | {"updated": None})
-
-
-MIGRATIONS: dict[int, Callable[[Content], Content]] = {1: _one_to_two}  # to the next format
 
 
 def save(
@@ -211,14 +182,14 @@ def _files(
     """The files of a checkpoint; the manifest, which vouches for all it needs, comes last."""
     files = {TENSORS: safetensors.numpy.save(tensors), SCALARS: to_json(scalars)}
     entries = {name: {"size": len(x), "sha256": sha256(x)} for name, x in files.items()}
-    return files | {MANIFEST: _sealed({"config": dict(config), "files": entries, "traces": traces})}
+    return files | {MANIFEST: sealed({"config": dict(config), "files": entries, "traces": traces})}
 
 
 def _manifest(path: Path) -> tuple[Table, int]:
     """What a checkpoint says of itself, and the format it is in."""
     if path.is_symlink() or not path.is_dir():
         raise CheckpointRefused("it is not a directory")
-    document, written_in = _unsealed(read_file(path / MANIFEST))
+    document, written_in = unsealed(read_file(path / MANIFEST))
     return {"traces": {}} | document, written_in  # in format 1, they are among the tensors
 
 
@@ -240,7 +211,7 @@ def _read(
     if tensors.keys() & mapping(traces).keys():
         raise CheckpointRefused("it holds a trace twice")
     tensors |= fetch(path.parent / TRACES, traces)
-    content = _migrated(Content("state", tensors, scalars, mapping(config)), written_in)
+    content = migrated(Content("state", tensors, scalars, mapping(config)), written_in)
     state = put_together(State, content.scalars, content.tensors)
     if state.generation != generation:
         raise CheckpointRefused(f"it holds generation {state.generation}")
@@ -339,49 +310,19 @@ def _names(directory: Path) -> list[str]:
 def _save_alone(path: Path, kind: str, scalars: Any, tensors: Tensors, extra: Table) -> None:
     """One value in one file, with all that is no tensor in the header."""
     seal = tensors_sha256(tensors)
-    about = _sealed({"kind": kind, "scalars": scalars, "tensors": seal, "extra": extra})
+    about = sealed({"kind": kind, "scalars": scalars, "tensors": seal, "extra": extra})
     write_atomically(path, safetensors.numpy.save(tensors, metadata={"nses": about.decode()}))
 
 
 def _load_alone(path: Path, kind: str, into: type[Stored]) -> tuple[Stored, dict[str, str]]:
     try:
         tensors, metadata = read_tensors(path)
-        document, written_in = _unsealed(text(*fields(metadata, "nses")).encode())
+        document, written_in = unsealed(text(*fields(metadata, "nses")).encode())
         its_kind, scalars, seal, extra = fields(document, "kind", "scalars", "tensors", "extra")
         if its_kind != kind or seal != tensors_sha256(tensors):
             raise CheckpointRefused(f"it does not hold the {kind} that was written")
-        content = _migrated(Content(kind, tensors, scalars, mapping(extra)), written_in)
+        content = migrated(Content(kind, tensors, scalars, mapping(extra)), written_in)
         value = put_together(into, content.scalars, content.tensors, (kind,))
         return value, {name: text(x) for name, x in content.config.items()}
     except CheckpointRefused as error:
         raise type(error)(f"{path} was refused: {error}.") from error
-
-
-def _sealed(document: Table) -> bytes:
-    """JSON with its writer and its own SHA-256; a manifest of any format begins like this."""
-    head = {"sha256": ZEROS, "format": FORMAT, "nses": nses.__version__, "needs": NEEDS}
-    data = to_json(head | document)
-    return data.replace(ZEROS.encode(), sha256(data).encode(), 1)
-
-
-def _unsealed(data: bytes) -> tuple[Table, int]:
-    """What `_sealed` was given, and the format it is in."""
-    document = table(data)
-    seal = str(document.pop("sha256", "")).encode(errors="replace")
-    if sha256(data.replace(seal, ZEROS.encode(), 1)).encode() != seal:
-        raise CheckpointRefused("its manifest is damaged: SHA-256 differs")
-    written_in, writer, needs = (document.pop(x, None) for x in ("format", "nses", "needs"))
-    if count(written_in) > FORMAT:
-        raise NewerFormat(
-            f"it was written by nses {writer} (format {written_in}), needs nses ≥ {needs}, "
-            f"and this is nses {nses.__version__}; install a newer one"
-        )
-    return document, count(written_in)
-
-
-def _migrated(content: Content, written_in: int) -> Content:
-    for older in range(written_in, FORMAT):
-        if older not in MIGRATIONS:
-            raise CheckpointRefused(f"nothing can read format {written_in} any more")
-        content = MIGRATIONS[older](content)
-    return content
