@@ -16,8 +16,8 @@ def facts_of(run: Run) -> dict[str, Any]:
     """Facts by name, in the order in which a person asks for them."""
     config = run.config
     if not checkpoint.stored(run.path / checkpoint.DIRECTORY):
-        return {"task": config.task, "algorithm": config.algorithm, "generation": "none yet"}
-    state, retest = run.state, run.retest
+        return {"task": config.task, "algorithm": config.algorithm, **_without_checkpoints(run)}
+    state, best, retest = run.state, run.best, run.retest
     records = run.metrics
     facts: dict[str, Any] = {
         "task": config.task,
@@ -27,8 +27,8 @@ def facts_of(run: Run) -> dict[str, Any]:
         "changed settings": changes_of(config) or "none",
         "generation": f"{state.generation} of {config.generations}"
         + (", finished" if run.finished else ""),
-        "best score": state.best.score,
-        "best found": f"generation {state.best.generation}, member {state.best.member}",
+        "best score": best.score,
+        "best found": f"generation {best.generation}, member {best.member}",
         "re-test": sum(retest) / len(retest) if retest else "not yet",
         "parameters": state.members[0].theta.size,
         "members": len(state.members),
@@ -41,6 +41,18 @@ def facts_of(run: Run) -> dict[str, Any]:
         "digest": run.digest,
     }
     return facts
+
+
+def _without_checkpoints(run: Run) -> dict[str, Any]:
+    end = run.ending
+    if end is None:
+        return {"generation": "none yet"}
+    return {
+        "generation": f"{end.generation} of {run.config.generations}, its checkpoints are gone",
+        "best score": end.best.score,
+        "best found": f"generation {end.best.generation}, member {end.best.member}",
+        "re-test": sum(end.returns) / len(end.returns) if end.returns else "not yet",
+    }
 
 
 def show_tasks(console: Console) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from nses.experiment.build import has_pixels
+from nses.core.values import State
+from nses.experiment.build import has_pixels, policy_of
 from nses.experiment.command import changes_of, train_command
 from nses.experiment.progress import short
 from nses.experiment.run import Run, read_config
@@ -29,7 +30,8 @@ def interval(x: Sequence[float]) -> tuple[float, float] | None:
 
 def model_card(run: Run, which: str, difference: float, observations: int) -> str:
     """The card of a policy whose ONNX file was compared with it."""
-    config, state = run.config, run.state
+    config = run.config
+    size = policy_of(config, run.facts, run.reference).size
     rows = {
         "task": f"`{config.task}`",
         "algorithm": f"`{config.algorithm}`",
@@ -37,9 +39,8 @@ def model_card(run: Run, which: str, difference: float, observations: int) -> st
         "changed settings": ", ".join(f"`{name}={x}`" for name, x in changes_of(config).items())
         or "none",
         "seed": config.seed,
-        "policy": f"`{which}`, {_network(run)}, {state.members[0].theta.size:,} parameters",
-        "trained for": f"{state.generation:,} of {config.generations:,} generations, "
-        f"{state.episodes:,} episodes, {state.env_steps:,} environment steps",
+        "policy": f"`{which}`, {_network(run)}, {size:,} parameters",
+        "trained for": _trained_for(run, which),
         "observations": f"`{run.facts.observation_space}`",
         "actions": f"`{run.facts.action_space}`",
         "versions": ", ".join(f"{name} {version}" for name, version in run.versions.items()),
@@ -76,6 +77,17 @@ It is meant for the task above, for comparison and for the study of how policies
 seen nothing but this simulation, works nowhere else that is known, and must not control anything
 that can do harm.
 """
+
+
+def _trained_for(run: Run, which: str) -> str:
+    source = run.newest if which == "best" else run.state
+    text = f"{source.generation:,} of {run.config.generations:,} generations"
+    if isinstance(source, State):
+        cost = (source.episodes, source.env_steps)
+    else:
+        lines = [r for r in run.metrics if r["generation"] == source.generation]
+        cost = (lines[-1]["episodes"], lines[-1]["env_steps"]) if lines else None
+    return f"{text}, {cost[0]:,} episodes, {cost[1]:,} environment steps" if cost else text
 
 
 def _results(run: Run, which: str) -> str:

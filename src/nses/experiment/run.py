@@ -1,12 +1,13 @@
 """A run on disk: its settings, its numbers and its policies. Loading one executes nothing."""
 
 import json
-import math
+import logging
 import os
 import platform
 import shlex
 import sys
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,9 @@ from nses.core.moments import Moments
 from nses.core.values import Best, State
 from nses.experiment import checkpoint, encoding
 from nses.experiment.build import policy_of, task_of
+from nses.experiment.checkpoint import Loaded, NewerFormat
 from nses.experiment.config import Config, from_dict, to_dict
+from nses.experiment.endings import ARCHIVE, BEST, UNKNOWN, Ending, read_ending
 from nses.experiment.loggers import METRICS, read_metrics
 from nses.experiment.replay import parse_past, rebuild
 from nses.experiment.storage import (
@@ -34,9 +37,9 @@ from nses.rollouts.reference import Reference
 from nses.rollouts.spaces import describe, input_of, output_of, space_from
 from nses.rollouts.tasks.task import Facts, Task
 
+log = logging.getLogger("nses")
+
 CONFIG = "config.json"
-BEST = "best.safetensors"
-ARCHIVE = "archive.safetensors"
 REFERENCE = "reference.safetensors"
 CURVE = "curve.png"
 REPORT = "report.html"
@@ -99,13 +102,38 @@ class Run:
 
     @property
     def state(self) -> State:
-        """The newest valid checkpoint."""
-        return checkpoint.load(self.path / checkpoint.DIRECTORY).state
+        """The newest valid checkpoint; one that was refused for it is said."""
+        loaded = checkpoint.load(self.path / checkpoint.DIRECTORY)
+        self._say(*loaded.notes)
+        return loaded.state
 
     @property
     def archive(self) -> Archive:
         """The behaviors seen so far."""
-        return self.state.archive
+        loaded = self._loaded()
+        if isinstance(loaded, Loaded) and not loaded.notes:
+            return loaded.state.archive
+        last = self._archive_of_the_end()
+        if last is None or (isinstance(loaded, Loaded) and len(last) <= len(loaded.state.archive)):
+            return self.state.archive
+        self._say(*_refused(loaded), f"{ARCHIVE} is used instead.")
+        return last
+
+    def _archive_of_the_end(self) -> Archive | None:
+        try:
+            return checkpoint.load_archive(self.path / ARCHIVE)
+        except CheckpointRefused as error:
+            self._say(str(error))
+            return None
+
+    def _loaded(self) -> Loaded | CheckpointRefused:
+        """The newest valid checkpoint, or why there is none."""
+        try:
+            return checkpoint.load(self.path / checkpoint.DIRECTORY)
+        except NewerFormat:
+            raise
+        except CheckpointRefused as error:
+            return error
 
     @property
     def reference(self) -> Reference | None:
@@ -118,34 +146,55 @@ class Run:
     @property
     def best(self) -> Best:
         """The policy with the highest score so far."""
-        if checkpoint.stored(self.path / checkpoint.DIRECTORY):
-            return self.state.best
-        return checkpoint.load_best(self.path / BEST)[0]
+        return self.newest.best
+
+    @property
+    def newest(self) -> State | Ending:
+        """What is newer, the newest valid checkpoint or the ending; what was refused is said."""
+        end = self.ending
+        if end is None:
+            return self.state
+        loaded = self._loaded()
+        if isinstance(loaded, Loaded) and loaded.state.generation >= end.generation:
+            self._say(*loaded.notes)
+            return loaded.state
+        self._say(*_refused(loaded), f"{BEST} of generation {end.generation} is used instead.")
+        return end
 
     @property
     def retest(self) -> list[float]:
         """Returns of the best policy in fresh episodes; empty until the run has ended."""
         end = self.ending
-        best = self.best if end is not None else None
-        if end is None or best is None:
-            return []
-        current = (end.best.generation, end.best.member) == (best.generation, best.member)
-        return end.returns if current else []  # else the run went on, and found a better one
+        return end.returns if end is not None and end.tests(self.best) else []
 
     @property
-    def ending(self) -> "Ending | None":
-        """What was written when the run ended last; None if it has not ended yet."""
-        if not os.path.lexists(self.path / BEST):
-            return None
-        best, extra = checkpoint.load_best(self.path / BEST)
+    def ending(self) -> Ending | None:
+        """What was written when the run ended last; None if it has not ended yet, or is damaged."""
         try:
-            returns = [float(x) for x in json.loads(extra["retest"])]
-            generation = int(extra.get("generation", -1))
-        except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointRefused(f"{self.path / BEST} holds no test: {error}") from error
-        if generation < 0:  # written before this was: S7
-            generation = self.state.generation
-        return Ending(best, [x for x in returns if math.isfinite(x)], generation)
+            end = read_ending(self.path)
+        except NewerFormat:
+            raise
+        except CheckpointRefused as error:
+            again = f"nses resume {shlex.quote(str(self.path))}"
+            self._say(f"{error} '{again}' writes it again, from the newest checkpoint.")
+            return None
+        if end is None or end.generation != UNKNOWN:
+            return end
+        try:
+            return replace(end, generation=max(end.best.generation, self.state.generation))
+        except CheckpointRefused:  # it was at least there
+            return replace(end, generation=end.best.generation)
+
+    def _say(self, *sentences: str) -> None:
+        """Warnings, each once."""
+        for sentence in sentences:
+            if sentence not in self._said:
+                self._said.add(sentence)
+                log.warning("%s: %s", self.path, sentence)
+
+    @cached_property
+    def _said(self) -> set[str]:
+        return set()
 
     def task(self, own: Task | None = None) -> Task:
         """The task of this run; a Task of one's own has to be brought along."""
@@ -159,7 +208,12 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether all its generations are done and its best policy is tested."""
-        return bool(self.retest) and self.state.generation >= self.config.generations
+        end = self.ending
+        if end is None or not end.returns:
+            return False
+        state = self.state
+        enough = min(end.generation, state.generation) >= self.config.generations
+        return enough and end.tests(state.best)
 
     @property
     def digest(self) -> str:
@@ -169,22 +223,18 @@ class Run:
         return checkpoint.digest(state, records)
 
 
+def _refused(loaded: Loaded | CheckpointRefused) -> list[str]:
+    """Why the newest checkpoint is not what is used."""
+    if isinstance(loaded, CheckpointRefused):
+        return [str(loaded)]
+    older = f"The newest checkpoint is that of generation {loaded.state.generation}."
+    return list(loaded.notes[:-1]) or [older]  # the last one says what is used in its place
+
+
 def save_reference(path: Path, reference: Reference) -> None:
     """In the format of an archive, as a trace of that many states."""
     batch = reference.reshape(len(reference), -1)
     checkpoint.save_archive(path / REFERENCE, archive_of([batch]))
-
-
-@dataclass(frozen=True, eq=False)
-class Ending:
-    """The best policy of a run after so many generations, and its returns in fresh episodes.
-
-    An episode that failed has no return.
-    """
-
-    best: Best
-    returns: list[float]
-    generation: int
 
 
 class TrainedPolicy:

@@ -1,7 +1,6 @@
 """Training: from a configuration to a run on disk, through anything that happens on the way."""
 
 import errno
-import json
 import logging
 import shlex
 import time
@@ -12,20 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from nses.core.algorithms import NotFinite, Search
-from nses.core.values import Evaluation, State
+from nses.core.values import State
 from nses.execution.evaluator import TaskBroken
 from nses.execution.looking import look
 from nses.experiment import checkpoint
 from nses.experiment.build import reference_of, search_of, task_of
 from nses.experiment.config import Config, changed, differences, from_dict, to_dict
+from nses.experiment.endings import has_ended, mend_archive, write_ending
 from nses.experiment.history import HISTORY, line_of
 from nses.experiment.interruption import Interruption, Stopped
 from nses.experiment.loggers import METRICS, GenerationLog, TensorBoard, record_of
 from nses.experiment.memory import warn_of_memory
 from nses.experiment.recipes import recipe as recipe_of
 from nses.experiment.run import (
-    ARCHIVE,
-    BEST,
     Run,
     current_versions,
     directory_of,
@@ -102,14 +100,17 @@ def pursue(config: Config, own: Task | None = None, listener: Listener | None = 
     with ExitStack() as stack:
         stack.enter_context(_opened(directory))
         state = _begin_or_continue(directory, config, task, own is not None)
-        if state is not None and load(directory).finished:
+        if state is not None and _is_complete(directory, config, state):
             return load(directory)
         warn_of_memory(config, task)
         reference = _reference(directory, config, task, state is not None)
         stop = stack.enter_context(Interruption())
         search = stack.enter_context(search_of(config, task, stop, reference))
         try:
-            _generations(search, state, config, directory, stop, listener or _nobody)
+            if state is None or state.generation < config.generations:
+                state = _generations(search, state, config, directory, stop, listener or _nobody)
+            tested = search.retest(state.best, config.retest_episodes)
+            write_ending(directory, state, tested)
         except Interrupted:
             assert stop.signum is not None
             stopped = Stopped(stop.signum)
@@ -145,7 +146,7 @@ def _opened(directory: Path) -> DirectoryLock:
 
 def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -> State | None:
     """The state to go on from, None for a new run; CheckpointRefused where it is another run."""
-    if not checkpoint.stored(directory / checkpoint.DIRECTORY):  # nothing that could be lost
+    if not checkpoint.stored(directory / checkpoint.DIRECTORY):
         write_config(directory, config, task.facts, own)
         return None
     run = load(directory)
@@ -176,6 +177,14 @@ def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -
     if run.config != config or run.versions != now:
         note_resumption(directory, config, loaded.state.generation)
     return loaded.state
+
+
+def _is_complete(directory: Path, config: Config, state: State) -> bool:
+    """Whether there is nothing to play; an archive that is missing is put back."""
+    if state.generation < config.generations or not has_ended(directory, state):
+        return False
+    mend_archive(directory, state)
+    return True
 
 
 def _reference(directory: Path, config: Config, task: Task, begun: bool) -> Reference | None:
@@ -256,7 +265,8 @@ def _generations(
     directory: Path,
     stop: Interruption,
     listener: Listener,
-) -> None:
+) -> State:
+    """The state after all generations, which is on disk."""
     saved = Checkpoints(directory, config)
     if state is None:
         state = search.init()
@@ -294,7 +304,6 @@ def _generations(
                 listener(state, record)
                 if stop():
                     raise Interrupted
-            tested = search.retest(state.best, config.retest_episodes)
         except NotFinite as error:
             keep(state)
             raise NotFinite(
@@ -307,15 +316,7 @@ def _generations(
             keep(state)
             raise
         keep(state)
-    _conclude(directory, state, tested)
-
-
-def _conclude(directory: Path, state: State, tested: Evaluation) -> None:
-    """What users look for at the end: the best policy with its re-test, and the archive."""
-    returns = json.dumps([float(x) for x in tested.f])
-    extra = {"retest": returns, "generation": str(state.generation)}
-    checkpoint.save_best(directory / BEST, state.best, extra)
-    checkpoint.save_archive(directory / ARCHIVE, state.archive)
+    return state
 
 
 def resume_command(directory: str | Path) -> str:
