@@ -430,6 +430,78 @@ def test_s7_a_run_that_ended_before_its_generation_was_written_with_the_test_is_
     assert nses.load(run.path).ending.generation == 2
 
 
+LEFT = ("metrics.jsonl", "history.jsonl", "best.safetensors", "archive.safetensors")
+
+
+@pytest.mark.parametrize("checkpoints", ["gone", "empty"])
+@pytest.mark.parametrize(
+    "again",
+    [
+        lambda path: nses.resume(path, generations=3),
+        lambda path: train(path, generations=2),
+        lambda path: train(path, generations=2, algorithm="es"),
+    ],
+    ids=["resumed", "trained", "trained by another algorithm"],
+)
+def test_h3_a_run_whose_checkpoints_were_deleted_is_refused_and_stays_as_it_is(
+    tmp_path, checkpoints, again
+):
+    run = train(tmp_path / "run", generations=2)
+    shutil.rmtree(run.path / "checkpoints")
+    if checkpoints == "empty":
+        (run.path / "checkpoints").mkdir()
+    before = contents(run.path)
+    with pytest.raises(CheckpointRefused, match=r"no checkpoint(.|\n)*another --run-dir"):
+        again(run.path)
+    assert contents(run.path) == before
+
+
+def contents(directory):
+    return {p: p.read_bytes() for p in directory.rglob("*") if p.is_file() and p.name != ".lock"}
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_h3_each_file_of_value_alone_is_reason_enough_to_refuse(tmp_path, left):
+    run = train(tmp_path / "run", generations=1)
+    (tmp_path / "other").mkdir()
+    shutil.copy(run.path / left, tmp_path / "other")
+    with pytest.raises(CheckpointRefused, match=left):
+        train(tmp_path / "other", generations=1)
+    assert contents(tmp_path / "other").keys() == {tmp_path / "other" / left}
+
+
+def test_h3_a_configuration_alone_is_begun_by_the_same_settings_and_refused_to_others(tmp_path):
+    run = train(tmp_path / "run", generations=1)
+    for path in run.path.iterdir():
+        if path.name in ("checkpoints", *LEFT):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    (run.path / "checkpoints").mkdir()
+    (run.path / "metrics.jsonl").touch()  # made, and nothing in it
+    before = (run.path / "config.json").read_bytes()
+    with pytest.raises(CheckpointRefused, match="algorithm: 'es' here, 'nsra-es' there"):
+        train(run.path, generations=1, algorithm="es")
+    assert (run.path / "config.json").read_bytes() == before
+    assert nses.resume(run.path).finished
+    assert train(run.path, generations=1).digest == train(tmp_path / "b", generations=1).digest
+
+
+KILLED_AT_FIRST = """
+import os, sys
+import nses
+from nses.experiment import checkpoint
+checkpoint.save = lambda *_, **__: os.kill(os.getpid(), 9)
+nses.train("point-trap", recipe="smoke", seed=1, backend="serial", run_dir=sys.argv[1],
+           tensorboard=False)
+"""
+
+
+def test_h3_a_run_that_was_killed_before_its_first_checkpoint_begins_again(tmp_path):
+    argv = [sys.executable, "-c", KILLED_AT_FIRST, str(tmp_path / "run")]
+    assert subprocess.run(argv, capture_output=True).returncode == -9
+    assert (tmp_path / "run" / "config.json").exists()
+    assert train(tmp_path / "run").digest == train(tmp_path / "other").digest
+
+
 def test_m4_logs_that_cannot_be_synced_are_warned_of_once_and_checkpoints_are_written_all_the_same(
     tmp_path, monkeypatch, caplog
 ):

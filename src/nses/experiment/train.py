@@ -2,6 +2,7 @@
 
 import errno
 import logging
+import os
 import shlex
 import time
 from collections.abc import Callable
@@ -17,13 +18,14 @@ from nses.execution.looking import look
 from nses.experiment import checkpoint
 from nses.experiment.build import reference_of, search_of, task_of
 from nses.experiment.config import Config, changed, differences, from_dict, to_dict
-from nses.experiment.endings import has_ended, mend_archive, write_ending
+from nses.experiment.endings import ARCHIVE, BEST, has_ended, mend_archive, write_ending
 from nses.experiment.history import HISTORY, line_of
 from nses.experiment.interruption import Interruption, Stopped
 from nses.experiment.loggers import METRICS, GenerationLog, TensorBoard, record_of
 from nses.experiment.memory import warn_of_memory
 from nses.experiment.recipes import recipe as recipe_of
 from nses.experiment.run import (
+    CONFIG,
     Run,
     current_versions,
     directory_of,
@@ -44,6 +46,7 @@ log = logging.getLogger("nses")
 Listener = Callable[[State, dict[str, Any]], None]  # after each generation: the state, its record
 
 MOST_FAILED = 3
+RESULTS = (METRICS, HISTORY, BEST, ARCHIVE)  # that nothing but training gives back
 
 
 def train(
@@ -99,6 +102,7 @@ def pursue(config: Config, own: Task | None = None, listener: Listener | None = 
     task = _looked_at(task, config)  # one that does not work is found before anything is written
     with ExitStack() as stack:
         stack.enter_context(_opened(directory))
+        new = not os.path.lexists(directory / CONFIG)
         state = _begin_or_continue(directory, config, task, own is not None)
         if state is not None and _is_complete(directory, config, state):
             return load(directory)
@@ -117,6 +121,8 @@ def pursue(config: Config, own: Task | None = None, listener: Listener | None = 
             stopped.add_note(f"to continue: {resume_command(directory)}")
             raise stopped from None
         except TaskBroken:  # there is nothing to continue
+            if new and not checkpoint.stored(directory / checkpoint.DIRECTORY):
+                (directory / CONFIG).unlink(missing_ok=True)
             raise
         except Exception as error:
             error.add_note(f"to continue: {resume_command(directory)}")
@@ -147,7 +153,7 @@ def _opened(directory: Path) -> DirectoryLock:
 def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -> State | None:
     """The state to go on from, None for a new run; CheckpointRefused where it is another run."""
     if not checkpoint.stored(directory / checkpoint.DIRECTORY):
-        write_config(directory, config, task.facts, own)
+        _begin(directory, config, task, own)
         return None
     run = load(directory)
     _refuse_another(directory, differences(config, run.config) + _other_shapes(task, run))
@@ -177,6 +183,28 @@ def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -
     if run.config != config or run.versions != now:
         note_resumption(directory, config, loaded.state.generation)
     return loaded.state
+
+
+def _begin(directory: Path, config: Config, task: Task, own: bool) -> None:
+    """The settings of a new run, where nothing is lost by it.
+
+    A run that was killed before its first checkpoint left its settings, which may be given again.
+    """
+    left = [name for name in RESULTS if _holds_something(directory / name)]
+    if left:
+        raise CheckpointRefused(
+            f"{directory} holds {', '.join(left)} of a run, and no checkpoint to go on from. "
+            f"Restore its {checkpoint.DIRECTORY} from a copy, or give another --run-dir "
+            "(run_dir=...)."
+        )
+    if os.path.lexists(directory / CONFIG):
+        run = load(directory)
+        _refuse_another(directory, differences(config, run.config) + _other_shapes(task, run))
+    write_config(directory, config, task.facts, own)
+
+
+def _holds_something(file: Path) -> bool:
+    return os.path.lexists(file) and not (file.is_file() and file.stat().st_size == 0)
 
 
 def _is_complete(directory: Path, config: Config, state: State) -> bool:
