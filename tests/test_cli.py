@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -277,6 +278,55 @@ def test_train_ends_with_pictures_and_a_page_unless_told_not_to(capsys, run_dir)
     assert not any((Path(run_dir) / name).exists() for name in names)
     call(capsys, "train", "point-trap", *SMOKE, "--pictures", "--run-dir", "shown")
     assert all((Path("shown") / name).exists() for name in names)
+
+
+@pytest.mark.parametrize(
+    "lost", ["curve.png", "overhead.pdf", "report.html", "the end of the page"]
+)
+def test_m1_resume_draws_the_pictures_that_a_run_did_not_come_to(capsys, monkeypatch, lost):
+    drawn = []
+
+    def draw(run):
+        drawn.append(run)
+        for name in ("curve.png", "curve.pdf", "overhead.png", "overhead.pdf", "report.html"):
+            (run.path / name).touch()
+
+    monkeypatch.setattr("nses.experiment.publish.draw_run", draw)
+    flags = [*SMOKE, "--generations", "1", "--pictures", "--run-dir", "shown"]
+    assert call(capsys, "train", "point-trap", *flags)[0] == 0
+    assert call(capsys, "resume", "shown")[0] == 0
+    assert len(drawn) == 1  # nothing was missing
+    if lost == "the end of the page":  # of a run that was extended: that of its first end
+        os.utime("shown/report.html", (0, 0))
+    else:
+        Path("shown", lost).unlink()
+    code, out, _ = call(capsys, "resume", "shown")
+    assert code == 0
+    assert "nothing to train" in out
+    assert len(drawn) == 2
+
+
+def test_h2_evaluate_says_on_standard_error_what_it_used(capsys, run_dir):
+    whole = json.loads(call(capsys, "evaluate", run_dir, "--episodes", "3", "--json")[1])
+    file = Path(run_dir, "checkpoints", "000005", "state.safetensors")
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    argv = [sys.executable, "-m", "nses", "evaluate", run_dir, "--episodes", "3", "--json"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == whole
+    said = " ".join(done.stderr.split())
+    assert said.count("Checkpoint 000005 was refused") == 1
+    assert said.count("best.safetensors of generation 5 is used instead") == 1
+
+
+@pytest.mark.parametrize("command", ["resume", "train"])
+def test_h3_a_run_whose_checkpoints_are_gone_exits_with_3_and_what_to_do(capsys, run_dir, command):
+    shutil.rmtree(Path(run_dir, "checkpoints"))
+    words = ["resume", run_dir] if command == "resume" else ["train", "point-trap", *SMOKE]
+    code, _, err = call(capsys, *words)
+    assert code == 3
+    assert "metrics.jsonl" in err
+    assert "another --run-dir" in err
+    assert call(capsys, "info", run_dir)[0] == 0
 
 
 def test_replay_plays_a_candidate_again_and_says_that_the_bits_are_the_same(capsys, run_dir):

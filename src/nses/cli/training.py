@@ -15,7 +15,7 @@ def train_command(argv: list[str]) -> int:
 
 def _train(config: Any) -> int:
     from nses.experiment.progress import ProgressView, show_end
-    from nses.experiment.publish import draw_run
+    from nses.experiment.publish import draw_run, is_drawn
     from nses.experiment.train import pursue
 
     console = terminal()
@@ -23,7 +23,7 @@ def _train(config: Any) -> int:
         run = pursue(config, listener=view)
     if view.began is None:
         console.print("nothing to train: all generations were done before")
-    elif config.pictures:
+    if config.pictures and not (view.began is None and is_drawn(run)):
         draw_run(run)
     show_end(run, console)
     return 0

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from nses.experiment import figures
 from nses.experiment.comparison import Contest, Pair, Row
+from nses.experiment.endings import BEST
 from nses.experiment.overhead import overhead
 from nses.experiment.paper import caption
 from nses.experiment.progress import say, short
@@ -26,6 +27,8 @@ from nses.experiment.scenes import scene_of
 from nses.experiment.statistics import CONFIDENCE
 from nses.experiment.storage import slug, storing, write_atomically
 from nses.experiment.stories import AXES, Story, story_of
+
+OVERHEAD = "overhead.png"
 
 EXPLANATION = (
     f"median: of the runs' best scores, when they won [{CONFIDENCE:.0%} bootstrapped interval]; "
@@ -233,8 +236,20 @@ def draw_run(run: Run) -> None:
     figures.curve(story, run.path / CURVE)
     if story.behaviors is not None:
         runs = {run.config.algorithm: (story,)}
-        overhead(runs, [scene_of(run.config)], run.path / "overhead.png")
-    write_run_report(run)
+        overhead(runs, [scene_of(run.config)], run.path / OVERHEAD)
+    write_run_report(run)  # the last, see `is_drawn`
+
+
+def is_drawn(run: Run) -> bool:
+    """Whether the pictures of a run and its page are there, and the page is not of before its end.
+
+    Only by their names and dates: copying a run may make them old, and then they are drawn again.
+    """
+    pictures = [CURVE, OVERHEAD] if run.facts.behavior_size == 2 else [CURVE]
+    names = [str(Path(x).with_suffix(suffix)) for x in pictures for suffix in (".png", ".pdf")]
+    if not all((run.path / name).is_file() for name in (*names, REPORT, BEST)):
+        return False
+    return (run.path / REPORT).stat().st_mtime_ns >= (run.path / BEST).stat().st_mtime_ns
 
 
 def _quoted(path: Path) -> str:
