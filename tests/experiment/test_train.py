@@ -12,7 +12,7 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
-from troubled import Calm, Wider
+from troubled import Calm, Wandering, Wider
 
 import nses
 from nses.core.algorithms import NotFinite
@@ -527,3 +527,31 @@ def test_m4_logs_that_cannot_be_synced_are_warned_of_once_and_checkpoints_are_wr
     assert caplog.text.count("metrics.jsonl") == 1
     assert "No space left on device" in caplog.text
     assert run.digest == whole.digest  # not a line was lost
+
+
+@pytest.mark.parametrize("backend", ["serial", "processes"])
+def test_l8_an_environment_that_changes_the_working_directory_does_not_move_the_run(
+    tmp_path, monkeypatch, backend
+):
+    monkeypatch.chdir(tmp_path)
+    own = nses.Task("wandering", Wandering, nses.make_task("CartPole-v1").behavior, 10)
+    run = train("here", own, algorithm="es", n=4, generations=2, backend=backend, workers=1)
+    assert Path.cwd() == tmp_path
+    assert run.path == Path("here")
+    assert run.finished
+    assert nses.evaluate(run, episodes=2, task=own).returns.size == 2
+    assert Path.cwd() == tmp_path
+    assert [path.name for path in tmp_path.iterdir()] == ["here"]
+
+
+def test_l8_the_run_to_continue_is_named_as_it_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    own = nses.Task("wandering", Wandering, nses.make_task("CartPole-v1").behavior, 10)
+
+    def fail(state, record):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError) as caught:
+        train("here", own, algorithm="es", n=4, generations=2, backend="serial", listener=fail)
+    assert caught.value.__notes__ == ["to continue: nses resume here"]
+    assert Path.cwd() == tmp_path

@@ -1,5 +1,8 @@
 """Environments in trouble, named on the command line as `troubled:NAME`."""
 
+import os
+import tempfile
+
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
@@ -35,6 +38,14 @@ class Wider(Calm):
 
     def step(self, action):
         return np.zeros(3), 0.0, True, False, {}
+
+
+class Wandering(Calm):
+    """Goes to another directory with every episode."""
+
+    def reset(self, *, seed=None, options=None):
+        os.chdir(tempfile.gettempdir())
+        return super().reset(seed=seed)
 
 
 class Unpaid(Calm):

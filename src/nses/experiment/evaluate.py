@@ -15,6 +15,7 @@ from nses.core.traces import is_trace
 from nses.core.values import Candidates
 from nses.execution.serial import Serial
 from nses.experiment.build import plan_of, policy_of
+from nses.experiment.place import same_place
 from nses.experiment.progress import short
 from nses.experiment.run import Run, load
 from nses.rollouts.tasks.task import Task
@@ -73,7 +74,7 @@ def evaluate(
     chosen = run.task(task)
     plan = plan_of(run.config, chosen, policy_of(run.config, run.facts, run.reference))
     seeds = episode_seeds(run.config.seed, seed, 0, Purpose.FRESH_EPISODES, episodes)
-    with Serial(plan) as play:
+    with same_place(), Serial(plan) as play:
         e = play(Candidates(theta, moments, seeds), archive.empty(0))
     assert e.b is not None
     return Tested(e.f, e.lengths, e.b)

@@ -21,6 +21,7 @@ from nses.experiment.comparison import compare
 from nses.experiment.config import changed, differences
 from nses.experiment.fleet import Job, Progress, Reached, RunsFailed, reached, train_all
 from nses.experiment.interruption import Stopped
+from nses.experiment.place import same_place
 from nses.experiment.progress import PLAIN_SECONDS, duration, say, short
 from nses.experiment.publish import publish, table_with
 from nses.experiment.recipes import recipe as recipe_of
@@ -83,7 +84,8 @@ def reproduce(
         raise ValueError(f"workers must be at least 1, got {workers}.")
     if side_by_side is not None and side_by_side < 1:
         raise ValueError(f"side_by_side must be at least 1, got {side_by_side}.")
-    jobs = _jobs(experiment, recipe, seeds, directory, settings or {})
+    with same_place():  # which modules of users may leave while they are imported
+        jobs = _jobs(experiment, recipe, seeds, directory, settings or {})
     progress = {job: reached(job.directory, done=finished(job)) for job in jobs}
     home = directory / slug(experiment)
     with storing(home):

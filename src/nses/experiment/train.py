@@ -23,6 +23,7 @@ from nses.experiment.history import HISTORY, line_of
 from nses.experiment.interruption import Interruption, Stopped
 from nses.experiment.loggers import METRICS, GenerationLog, TensorBoard, record_of
 from nses.experiment.memory import warn_of_memory
+from nses.experiment.place import absolute, same_place
 from nses.experiment.recipes import recipe as recipe_of
 from nses.experiment.run import (
     CONFIG,
@@ -96,38 +97,44 @@ def pursue(config: Config, own: Task | None = None, listener: Listener | None = 
 
     The task is the one that the configuration names, or a user's own.
     """
-    directory = directory_of(config)
+    given = directory_of(config)
+    with same_place():
+        _pursue(replace(config, run_dir=str(given)), absolute(given), own, listener or _nobody)
+    return load(given)
+
+
+def _pursue(config: Config, directory: Path, own: Task | None, listener: Listener) -> None:
+    """In an absolute directory, wherever environments go; users see the path that they gave."""
     task = task_of(config, own)
-    config = replace(config, run_dir=str(directory), distance=task.distance)
+    config = replace(config, distance=task.distance)
     task = _looked_at(task, config)  # one that does not work is found before anything is written
     with ExitStack() as stack:
         stack.enter_context(_opened(directory))
         new = not os.path.lexists(directory / CONFIG)
         state = _begin_or_continue(directory, config, task, own is not None)
         if state is not None and _is_complete(directory, config, state):
-            return load(directory)
+            return
         warn_of_memory(config, task)
         reference = _reference(directory, config, task, state is not None)
         stop = stack.enter_context(Interruption())
         search = stack.enter_context(search_of(config, task, stop, reference))
         try:
             if state is None or state.generation < config.generations:
-                state = _generations(search, state, config, directory, stop, listener or _nobody)
+                state = _generations(search, state, config, directory, stop, listener)
             tested = search.retest(state.best, config.retest_episodes)
             write_ending(directory, state, tested)
         except Interrupted:
             assert stop.signum is not None
             stopped = Stopped(stop.signum)
-            stopped.add_note(f"to continue: {resume_command(directory)}")
+            stopped.add_note(f"to continue: {resume_command(config.run_dir or directory)}")
             raise stopped from None
         except TaskBroken:  # there is nothing to continue
             if new and not checkpoint.stored(directory / checkpoint.DIRECTORY):
                 (directory / CONFIG).unlink(missing_ok=True)
             raise
         except Exception as error:
-            error.add_note(f"to continue: {resume_command(directory)}")
+            error.add_note(f"to continue: {resume_command(config.run_dir or directory)}")
             raise
-    return load(directory)
 
 
 def _looked_at(task: Task, config: Config) -> Task:

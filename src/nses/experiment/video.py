@@ -17,6 +17,7 @@ from nses.core.seeding import Purpose, episode_seeds
 from nses.experiment.build import policy_of, task_of
 from nses.experiment.captions import Frame, fill, sheet_of
 from nses.experiment.mp4 import Picture, encoder, mp4
+from nses.experiment.place import absolute, same_place
 from nses.experiment.replay import parse_past, rebuild
 from nses.experiment.run import Run
 from nses.rollouts.episode import Episode, GymnasiumPlayer
@@ -136,11 +137,13 @@ def shoot(
     note = f"{config.task} · {config.algorithm} · seed {config.seed}"
     played: list[list[tuple[str, Episode]]] = []
     pictures = 0
+    target = absolute(path)
     with ExitStack() as stack:
+        stack.enter_context(same_place())
         sheets = stack.enter_context(closing(_sheets(task, policy, scenes, note, played)))
         first, rate = next(sheets)
         rate = fps or rate
-        write = stack.enter_context(mp4(path, (first.shape[1], first.shape[0]), rate))
+        write = stack.enter_context(mp4(target, (first.shape[1], first.shape[0]), rate))
         write(first)
         for picture, _ in sheets:
             write(picture)
