@@ -1,6 +1,8 @@
 """What a failing episode means (E1 to E3), whichever backend plays it."""
 
 import logging
+import subprocess
+import sys
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -177,3 +179,44 @@ def test_m12_a_function_that_returns_another_size_later_fails_these_episodes():
     assert all("behavior 'late' must have 2 numbers" in error for error in errors)
     assert np.isnan(results["b"][failed]).all()
     assert (results["b"][~failed, 1] > 0).all()
+
+
+COMPILED = """
+import sys
+sys.path[:0] = {path}
+from numba.core.dispatcher import Dispatcher
+import numpy as np
+from batches import TABLE, archive, perturbed, plan_of, unperturbed
+from nses.execution.evaluator import Runner, result_fields
+from nses.rollouts.tasks.catalog import make_task
+
+def compiled():
+    modules = [m for name, m in sys.modules.items() if name.startswith("nses.")]
+    functions = {{f for m in modules for f in vars(m).values() if isinstance(f, Dispatcher)}}
+    return sorted((f.__name__, str(s)) for f in functions for s in f.signatures)
+
+plan = plan_of({task}, native={native})
+before = compiled()
+runner = Runner(plan)
+runner.warm_up()
+warm = compiled()
+for candidates in (perturbed(plan, 4), unperturbed(plan, 2)):
+    fields = result_fields(4, plan.moments_size, plan.behavior_size)
+    results = {{name: np.zeros(shape, kind) for name, kind, shape in fields}}
+    runner.run(candidates, archive(5), range(len(candidates)), results, lambda i: None)
+assert len(warm) > len(before)
+assert compiled() == warm, set(compiled()) - set(warm)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "native"),
+    [("point-trap", True), ("point-trap", False), ("swimmer-trap", True), ("CartPole-v1", False)],
+)
+def test_m15_a_runner_that_is_warm_compiles_nothing_more(task: str, native: bool):
+    behavior = "'final-observation:0,1'" if task == "CartPole-v1" else None
+    make = f"make_task({task!r}, {behavior}, max_steps=3)"
+    code = COMPILED.format(path=sys.path, task=make, native=native)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

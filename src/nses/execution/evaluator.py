@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core import moments
-from nses.core.archive import Archive
+from nses.core.archive import Archive, archive_of
 from nses.core.moments import Moments
 from nses.core.noise import perturb
 from nses.core.novelty import novelty
 from nses.core.traces import Trace, as_trace
 from nses.core.values import Candidates, Evaluation
 from nses.execution.shared import Field
-from nses.rollouts.episode import Episode, Player, never, player
+from nses.rollouts.episode import Episode, Player, WarmsUp, never, player
 from nses.rollouts.foreign import errors_only
 from nses.rollouts.policies import Policy, check_theta, moments_size_of
 from nses.rollouts.tasks.task import Task
@@ -102,6 +102,19 @@ class Runner:
         plan = self.plan
         with errors_only():
             return player(plan.task, plan.policy, native=plan.native, should_stop=self.should_stop)
+
+    def warm_up(self) -> None:
+        """Compiles what an episode needs, so that no deadline runs meanwhile."""
+        if isinstance(self.player, WarmsUp):
+            self.player.warm_up()
+        theta = np.zeros_like(self.theta)
+        perturb(theta, 0.0, theta, self.theta)
+        if self.plan.traces:
+            trace = np.zeros((1, 1), np.uint8)
+            self._novelty(trace, archive_of([trace]))
+        else:
+            b = np.zeros((1, self.plan.behavior_size))
+            self._novelty(b, archive_of(b))
 
     def run(
         self,

@@ -79,6 +79,7 @@ def _work(connection: Connection, setup: int, descriptors: list[int], slot: int)
             raise RuntimeError("BLAS started threads of its own in a worker, against its settings.")
         plan, fields, noise_fields = pickle.loads(content)
         runner = Runner(plan)
+        runner.warm_up()
     except MemoryError:
         raise
     except Exception:

@@ -13,6 +13,7 @@ from nses.rollouts.foreign import Interrupted
 from nses.rollouts.native.network import take_in
 from nses.rollouts.policies import Policy, moments_size_of
 from nses.rollouts.spaces import Input, Output, input_of, output_of
+from nses.rollouts.tasks.gymnasium import is_ours
 from nses.rollouts.tasks.task import Task
 
 SLICE = 1000  # steps after which an episode asks whether to go on
@@ -51,6 +52,13 @@ class Interruptible(Protocol):
     """A player that asks from time to time, in long episodes, and raises Interrupted."""
 
     should_stop: Callable[[], bool]
+
+
+@runtime_checkable
+class WarmsUp(Protocol):
+    """A player that can compile what it needs before its first episode, and leaves no trace."""
+
+    def warm_up(self) -> None: ...
 
 
 def never() -> bool:
@@ -164,6 +172,16 @@ class GymnasiumPlayer:
         b = record.result(observation, info) if known else _unknown(self.task)
         observed = Moments(length, *sums) if contributes else None
         return Episode(total, b, length, observed, bool(info.get("blown_up", False)))
+
+    def warm_up(self) -> None:
+        """An environment of others is not touched: who knows what it remembers."""
+        take_in(np.zeros(self.input.size), np.zeros((2, self.input.size)), False)
+        if is_ours(self.task):
+            theta = np.zeros(self.policy.size, np.float32)
+            steps = self.steps(theta, initial(moments_size_of(self.policy)), seed=0)
+            next(steps)
+            next(steps)
+            steps.close()
 
     def close(self) -> None:
         self.environment.close()

@@ -3,6 +3,7 @@
 import difflib
 import operator
 from collections.abc import Callable
+from copy import copy
 from typing import Any, Protocol, runtime_checkable
 
 import gymnasium as gym
@@ -11,7 +12,7 @@ from ale_py import Action, ALEInterface, LoggerMode, roms
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from nses.core.moments import Moments
+from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, generator
 from nses.rollouts.behaviors import RAM
 from nses.rollouts.episode import SLICE, Episode, Interrupted, never
@@ -246,6 +247,12 @@ class AtariPlayer:
                 raise Interrupted
         b = record.result(None, info)
         return Episode(float(total), b, length, Moments(length, *sums) if contributes else None)
+
+    def warm_up(self) -> None:
+        """An episode of one step; the next one begins anew."""
+        short = copy(self)
+        short.task = self.task.revised(step_limit=1)
+        short.play(self.policy.init(generator(0, 0, 0, Purpose.POLICY_INIT)), initial(0), seed=0)
 
     def close(self) -> None:
         """Nothing to release."""

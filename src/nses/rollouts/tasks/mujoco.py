@@ -7,6 +7,7 @@ import logging
 import math
 import warnings
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from nses.core.moments import Moments
+from nses.core.moments import Moments, initial
 from nses.rollouts.episode import FIRST_SLICE, SLICE, ActionNoise, Episode, Interrupted, never
 from nses.rollouts.native.body import (
     BLEW_UP,
@@ -223,6 +224,7 @@ class Guarded(gym.Wrapper[Any, Any, Any, Any]):
         self.warnings = environment.get_wrapper_attr("data").warning.number
         self.last: tuple[Any, dict[str, Any]] = (None, {})
         keep_out_of_the_working_directory()
+        has_given_up(self.warnings)  # compiles it, before the first episode
 
     def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         self.last = self.env.reset(**arguments)
@@ -322,6 +324,12 @@ class BodyPlayer:
         b = so_far[1:3] if length else np.full(2, np.nan)
         observed = Moments(length, *sums) if contributes else None
         return Episode(float(so_far[0]), b, length, observed, fate == BLEW_UP)
+
+    def warm_up(self) -> None:
+        """An episode of one step; the next one begins anew."""
+        short = copy(self)
+        short.steps = 1
+        short.play(np.zeros(self.policy.size, np.float32), initial(self.observation.size), seed=0)
 
     def close(self) -> None:
         self.environment.close()

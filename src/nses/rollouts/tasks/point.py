@@ -1,6 +1,7 @@
 """`point-trap`: a point robot with inertia in front of the paper's three walls."""
 
 import math
+from copy import copy
 from itertools import pairwise
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from nses.core.moments import Moments
+from nses.core.moments import Moments, initial
 from nses.rollouts.episode import Episode, action_noise_of
 from nses.rollouts.native.network import ACTIVATIONS
 from nses.rollouts.native.point import (
@@ -138,6 +139,12 @@ class PointPlayer:
         )
         observed = Moments(length, *sums) if contributes else None
         return Episode(f, state[:2], length, observed)
+
+    def warm_up(self) -> None:
+        """An episode of no steps."""
+        short = copy(self)
+        short.steps = 0
+        short.play(np.zeros(self.size, np.float32), initial(OBSERVATIONS), seed=0)
 
     def close(self) -> None:
         """Nothing to release."""
