@@ -9,7 +9,7 @@ import pytest
 import nses
 from nses.core.algorithms import Search
 from nses.core.archive import archive_of
-from nses.experiment import checkpoint
+from nses.experiment import checkpoint, formats
 from nses.experiment.storage import StorageFailed
 
 SETTINGS = {"recipe": "smoke", "backend": "serial", "tensorboard": False, "seed": 1}
@@ -108,10 +108,10 @@ def test_m2_resume_says_that_the_best_policy_is_damaged_and_writes_it_again(
 def test_m2_a_best_policy_of_a_newer_format_is_not_overwritten(run, monkeypatch):
     best, extra = checkpoint.load_best(run.path / "best.safetensors")
     with monkeypatch.context() as newer:
-        newer.setattr(checkpoint, "FORMAT", 99)
+        newer.setattr(formats, "FORMAT", 99)
         checkpoint.save_best(run.path / "best.safetensors", best, extra)
     before = ends(run)
-    with pytest.raises(checkpoint.NewerFormat, match="install a newer one"):
+    with pytest.raises(formats.NewerFormat, match="install a newer one"):
         nses.resume(run.path)
     assert ends(run) == before
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nses.core.values import Best, Evaluation, State
 from nses.experiment import checkpoint
-from nses.experiment.checkpoint import NewerFormat
+from nses.experiment.formats import NewerFormat
 from nses.experiment.storage import CheckpointRefused
 
 log = logging.getLogger("nses")

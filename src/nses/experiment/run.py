@@ -20,9 +20,10 @@ from nses.core.moments import Moments
 from nses.core.values import Best, State
 from nses.experiment import checkpoint, encoding
 from nses.experiment.build import policy_of, task_of
-from nses.experiment.checkpoint import Loaded, NewerFormat
+from nses.experiment.checkpoint import Loaded
 from nses.experiment.config import Config, from_dict, to_dict
 from nses.experiment.endings import ARCHIVE, BEST, UNKNOWN, Ending, read_ending
+from nses.experiment.formats import NewerFormat
 from nses.experiment.loggers import METRICS, read_metrics
 from nses.experiment.replay import parse_past, rebuild
 from nses.experiment.storage import (
