@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from nses.execution.cpus import ONE_THREAD
 from nses.execution.leaving import leave
+from nses.execution.output import forgiving
 
 OVERVIEW = """\
 nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
@@ -51,12 +52,25 @@ COMMANDS = {
 }
 
 
+# Commands whose product is what they print.
+PRINTING = {"evaluate", "replay", "info", "tasks", "estimate", "doctor"}
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run one command; the exit code says what became of it."""
     return leave(_main(sys.argv[1:])) if arguments is None else _main(arguments)
 
 
 def _main(argv: list[str]) -> int:
+    with forgiving() as output:
+        code = _chosen(argv)
+    lost = output.failure
+    if code or lost is None or PRINTING.isdisjoint(argv[:1]) or isinstance(lost, BrokenPipeError):
+        return code  # who closes a pipe wants no more
+    return _fail(4, lost, f"cannot write the output: {lost}")
+
+
+def _chosen(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(OVERVIEW, end="")
         return 0
@@ -89,9 +103,6 @@ def _guarded(command: Callable[[list[str]], int], argv: list[str]) -> int:
 
     try:
         return command(argv)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except (Stopped, RunsFailed) as error:
         return _fail(error.exit_code, error)
     except CheckpointRefused as error:

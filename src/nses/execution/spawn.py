@@ -47,7 +47,7 @@ def spawn(
     passed = (theirs.fileno(), setup, *descriptors)
     main_thread = threading.current_thread() is threading.main_thread()
     # The process inherits the mask: no Ctrl-C before it is ready to ignore it.
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     try:
         process = subprocess.Popen(
             # -P: the current directory may hold modules that are not meant.
