@@ -113,6 +113,8 @@ def _guarded(command: Callable[[list[str]], int], argv: list[str]) -> int:
         return _fail(5, error)
     except NotFinite as error:
         return _fail(1, error)
+    except MemoryError as error:
+        return _fail(2, error, f"out of memory: {error}. Lower --n, --hidden or --workers.")
     except Exception as error:
         if isinstance(error, ValueError) and not os.environ.get("NSES_TRACEBACK"):
             return _fail(2, error)

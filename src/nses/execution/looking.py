@@ -9,7 +9,7 @@ from typing import Any
 from nses.execution.evaluator import TaskBroken
 from nses.execution.processes import DEADLINE, START, TICK
 from nses.execution.shared import anonymous_file
-from nses.execution.spawn import PATIENCE, Unsendable, packed, reason_of, spawn
+from nses.execution.spawn import PATIENCE, Unsendable, packed, reason_of, spawn, starting
 from nses.rollouts.look import Look, look_of, stages
 from nses.rollouts.tasks.task import Task
 
@@ -24,7 +24,8 @@ def look(task: Task, deadline: float = DEADLINE) -> Look:
         setup = packed(task)
     except Unsendable:
         return look_of(dict(stages(task)))
-    descriptor = anonymous_file(len(setup), setup)
+    with starting():
+        descriptor = anonymous_file(len(setup), setup)
     try:
         process, connection = spawn(descriptor)
     finally:

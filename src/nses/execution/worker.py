@@ -104,7 +104,7 @@ def _work(connection: Connection, setup: int, descriptors: list[int], slot: int)
         try:
             kind, *content = connection.recv()
         except (EOFError, ConnectionError):
-            runner.close()
+            runner.close(say=slot == 0)  # the others would say the same
             return 0
         if kind == "archive":
             known, entries = content

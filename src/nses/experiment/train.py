@@ -22,7 +22,7 @@ from nses.experiment.endings import ARCHIVE, BEST, has_ended, mend_archive, writ
 from nses.experiment.history import HISTORY, line_of
 from nses.experiment.interruption import Interruption, Stopped
 from nses.experiment.loggers import METRICS, GenerationLog, TensorBoard, record_of
-from nses.experiment.memory import warn_of_memory
+from nses.experiment.memory import check_memory, warn_of_memory
 from nses.experiment.place import absolute, same_place
 from nses.experiment.recipes import recipe as recipe_of
 from nses.experiment.run import (
@@ -108,6 +108,7 @@ def _pursue(config: Config, directory: Path, own: Task | None, listener: Listene
     task = task_of(config, own)
     config = replace(config, distance=task.distance)
     task = _looked_at(task, config)  # one that does not work is found before anything is written
+    check_memory(config, task)
     with ExitStack() as stack:
         stack.enter_context(_opened(directory))
         new = not os.path.lexists(directory / CONFIG)

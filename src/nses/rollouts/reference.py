@@ -1,5 +1,7 @@
 """Random play, which shows virtual batch norm what a task looks like (PAPER: policies)."""
 
+from contextlib import suppress
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,5 +29,6 @@ def random_observations(task: Task, count: int, rng: np.random.Generator) -> Ref
                 kept.append(np.array(observation))
                 wait = int(rng.geometric(KEPT))
     finally:
-        environment.close()
+        with suppress(Exception):  # it has shown enough
+            environment.close()
     return np.stack(kept)

@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -43,7 +44,8 @@ class Task:
         try:
             return self.facts_in(environment)
         finally:
-            environment.close()
+            with suppress(Exception), errors_only():  # it has shown what it can do
+                environment.close()
 
     def knowing(self, facts: Facts) -> "Task":
         """This task after a look at it, which need not be taken again."""
@@ -52,6 +54,12 @@ class Task:
         return task
 
     def facts_in(self, environment: gym.Env[Any, Any]) -> Facts:
+        for name in ("observation_space", "action_space"):
+            if getattr(environment, name, None) is None:
+                raise ValueError(
+                    f"the environment of {self.name!r} has no {name}; set it in __init__, as "
+                    "Gymnasium asks."
+                )
         input_of(environment.observation_space)
         output_of(environment.action_space)
         observation, info = self._first_step(environment)
