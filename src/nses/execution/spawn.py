@@ -100,5 +100,13 @@ def reason_of(code: int) -> str:
     """How a process ended, for people."""
     if code >= 0:
         return "out of memory" if code == errno.ENOMEM else f"exit code {code}"
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    name = signal_name(-code)
     return f"{name}, often the kernel out of memory" if name == "SIGKILL" else name
+
+
+def signal_name(number: int) -> str:
+    """Of real-time signals Python names the first and the last only."""
+    first, last = getattr(signal, "SIGRTMIN", 0), getattr(signal, "SIGRTMAX", 0)
+    if first < number < last:
+        return f"SIGRTMIN+{number - first}"
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"

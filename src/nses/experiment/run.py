@@ -357,6 +357,8 @@ def directory_of(config: Config) -> Path:
 def current_versions() -> dict[str, str]:
     """What the bits of a result depend on."""
     versions = {"python": platform.python_version(), "cpu": cpu_model()}
+    if libc := " ".join(platform.libc_ver()).strip():
+        versions["libc"] = libc
     for name in RECORDED:
         try:
             versions[name] = version(name)
