@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from nses.execution.cpus import ONE_THREAD
 from nses.execution.leaving import leave
-from nses.execution.output import forgiving
+from nses.execution.output import forgiving, visible
 
 OVERVIEW = """\
 nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
@@ -120,14 +120,14 @@ def _guarded(command: Callable[[list[str]], int], argv: list[str]) -> int:
             return _fail(2, error)
         import traceback
 
-        traceback.print_exception(error)
+        print(visible("".join(traceback.format_exception(error))), end="", file=sys.stderr)
         return _fail(1, error, f"this is a bug of ours, please report it: {error!r}")
 
 
 def _fail(code: int, error: BaseException, message: str = "") -> int:
     """What went wrong, and how to go on where that is known (notes of the exception)."""
     for line in (message or str(error), *getattr(error, "__notes__", ())):
-        print(f"nses: {line}", file=sys.stderr)
+        print(visible(f"nses: {line}"), file=sys.stderr)
     return code
 
 

@@ -6,6 +6,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
+# Controls (C0 but tab and newline, C1) and marks that turn the direction of writing or break lines.
+OBEYED = [*range(9), *range(11, 32), *range(127, 160), 0x61C, 0x200E, 0x200F, 0x2028, 0x2029]
+OBEYED += [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+_SHOWN = {code: chr(0x2400 + code) if code < 32 else "\ufffd" for code in OBEYED} | {127: "\u2421"}
+
+
+def visible(text: str) -> str:
+    """A text of somebody else with a letter for everything that a terminal would obey."""
+    return text if text.isascii() and text.isprintable() else text.translate(_SHOWN)
+
 
 class Forgiving:
     """A text stream that falls silent when it fails, and shows ? for what its encoding lacks."""
