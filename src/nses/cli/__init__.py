@@ -25,6 +25,7 @@ nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
   nses export RUN          a trained policy as an ONNX file, with a model card
   nses watch DIR           a live page of runs while they train
   nses info RUN            what a run is and how far it got
+  nses check TASK          whether a task of your own is sound: same seed, same episode
   nses tasks               the tasks that come along
   nses estimate TASK       what a recipe will cost here, from a short measurement
   nses doctor              whether this machine is ready
@@ -46,6 +47,7 @@ COMMANDS = {
     "reproduce": "training",
     "watch": "watching",
     "info": "looking",
+    "check": "checking",
     "tasks": "looking",
     "estimate": "training",
     "doctor": "looking",

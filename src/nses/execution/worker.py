@@ -45,7 +45,7 @@ def _look(connection: Connection, setup: int) -> int:
         content = _told(setup)
         from nses.rollouts.look import stages
 
-        for stage in stages(pickle.loads(content)):
+        for stage in stages(*pickle.loads(content)):
             connection.send(stage)
     except MemoryError:
         raise

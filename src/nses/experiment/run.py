@@ -268,7 +268,10 @@ def load(directory: str | Path) -> Run:
         config = from_dict(document["config"])
         spaces = document["spaces"]
         facts = Facts(
-            space_from(spaces["observation"]), space_from(spaces["action"]), int(spaces["behavior"])
+            space_from(spaces["observation"]),
+            space_from(spaces["action"]),
+            int(spaces["behavior"]),
+            {str(name): str(x) for name, x in dict(document.get("sources", {})).items()},
         )
         versions = {str(name): str(v) for name, v in dict(document.get("versions", {})).items()}
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -309,6 +312,7 @@ def write_config(path: Path, config: Config, facts: Facts, own_task: bool) -> No
         "own_task": own_task,
         "spaces": spaces_of(facts),
         "versions": current_versions(),
+        "sources": facts.sources,
         "command": shlex.join(sys.argv),
         "resumed": [],
     }

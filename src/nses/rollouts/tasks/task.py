@@ -3,7 +3,7 @@
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,16 +13,19 @@ from numpy.typing import NDArray
 
 from nses.rollouts.behaviors import Behavior
 from nses.rollouts.foreign import errors_only
+from nses.rollouts.sources import sources_of
 from nses.rollouts.spaces import input_of, output_of
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What one look at a task tells: its spaces and the length of its behavior, 0 of a trace."""
+    """What one look at a task tells: its spaces, the length of its behavior (0 of a trace) and a
+    digest of the source of each part that is a user's own."""
 
     observation_space: spaces.Space[Any]
     action_space: spaces.Space[Any]
     behavior_size: int
+    sources: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,8 @@ class Task:
         observation, info = self._first_step(environment)
         b = self._first_behavior(observation, info)
         size = 0 if self.behavior.summary == "trace" else b.size
-        return Facts(environment.observation_space, environment.action_space, size)
+        sources = sources_of(environment, self.behavior.probe)
+        return Facts(environment.observation_space, environment.action_space, size, sources)
 
     def _first_behavior(self, observation: Any, info: dict[str, Any]) -> NDArray[Any]:
         try:
