@@ -155,7 +155,7 @@ def test_a_bug_is_called_one_with_its_traceback_and_how_to_go_on(capsys, monkeyp
         ("../x", "a task is named by"),
         ("/etc/passwd", "a task is named by"),
         ("a\0b", "a task is named by"),
-        ("x" * 300, "at most 100 characters"),
+        ("x" * 300, "at most 200 letters"),
         ("troubled:Endless", "--max-steps"),
     ],
 )

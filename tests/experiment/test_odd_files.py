@@ -7,6 +7,7 @@ from bounded import ODD, bounded, replace_by
 from pretended import pretend
 
 from nses.experiment.fleet import reached
+from nses.experiment.gather import refuse_odd
 from nses.experiment.history import read_history
 from nses.experiment.live import Watcher
 from nses.experiment.loggers import GenerationLog
@@ -23,7 +24,7 @@ def test_m9_an_odd_file_in_the_place_of_one_of_a_run_is_refused(tmp_path, name, 
     run = pretend(tmp_path / "run")
     replace_by(run.path / name, kind)
     with bounded(), pytest.raises(CheckpointRefused, match=name.partition(".")[0]):
-        story_of(load(run.path))
+        refuse_odd(story_of(load(run.path)))
 
 
 @pytest.mark.parametrize("kind", ODD)

@@ -84,6 +84,8 @@ def test_a_path_inside_is_resolved(tmp_path: Path) -> None:
         ("point-trap", "point-trap"),
         ("ALE/Frostbite-v5", "ALE__Frostbite-v5"),
         ("my.module:Env", "my.module--Env"),
+        ("任务", "task-5253040d"),  # L7
+        ("x" + "я" * 99, "x" + "-" * 91 + "217a6350"),  # L7
     ],
 )
 def test_a_task_name_becomes_one_readable_component(task: str, component: str) -> None:

@@ -5,7 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Annotated
 
 from nses.cli.arguments import Nothing, parse, terminal
-from nses.execution.output import visible
+
+OUTPUT = "comparison"  # where one goes, if its user does not say
 
 
 def evaluate_command(argv: list[str]) -> int:
@@ -79,8 +80,8 @@ def replay_command(argv: list[str]) -> int:
     if facts["same bits"] is not False:
         return 0
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-    line = f"nses: this is not the return of the log. The run was begun with {versions}."
-    print(visible(f"{line} 'nses doctor' tells what there is here."), file=sys.stderr)
+    line = f"this is not the return of the log. The run was begun with {versions}."
+    print(f"nses: {line} 'nses doctor' tells what there is here.", file=sys.stderr)
     return 1
 
 
@@ -100,24 +101,29 @@ def compare_command(argv: list[str]) -> int:
     import shlex
     from pathlib import Path
 
-    from nses.experiment.comparison import compare
+    from nses.experiment.comparison import contests_of
+    from nses.experiment.gather import gathered
     from nses.experiment.progress import say
     from nses.experiment.publish import draw_run, publish
     from nses.experiment.run import REPORT
-    from nses.experiment.stories import find_runs
+    from nses.experiment.storage import contained
 
     given = parse(Arguments, argv, "compare", "Medians, intervals, tests and curves of runs.")
     if not given.runs:
         raise ValueError("'nses compare' needs a directory with runs: nses compare runs.")
     console = terminal()
-    runs = find_runs(given.runs)
-    output = Path(given.output or (given.runs[0] if len(given.runs) == 1 else "comparison"))
+    stories, left_out = gathered(given.runs)
+    runs = [story.run for story in stories]
+    several = given.runs[0] if len(given.runs) == 1 else OUTPUT
+    output = Path(given.output or (several if len(runs) > 1 else runs[0].path / OUTPUT))
+    if output.name == OUTPUT and given.output is None:  # which the user has not named
+        contained(output.parent, OUTPUT)
     if len(runs) == 1:
         draw_run(runs[0])
         say(console, "page of the run", shlex.quote(str(runs[0].path / REPORT)), width=17)
-        output = Path(given.output or runs[0].path / "comparison")  # there is one page already
     command = shlex.join(["nses", "compare", *argv])
-    publish(compare(runs), output, console, command=command, paper=given.paper)
+    contests = contests_of(stories)
+    publish(contests, output, console, command=command, paper=given.paper, left_out=left_out)
     return 0
 
 

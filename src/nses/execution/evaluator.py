@@ -96,7 +96,6 @@ class Runner:
     def __init__(self, plan: Plan, should_stop: Callable[[], bool] = never):
         self.plan, self.should_stop = plan, should_stop
         self.theta = np.empty(plan.policy.size, np.float32)
-        self.failed_to_close = False
         self.player = self._player()
 
     def _player(self) -> Player:
@@ -200,15 +199,13 @@ class Runner:
                 self.player = self._player()
         raise AssertionError
 
-    def close(self, say: bool = True) -> None:
-        """An environment that fails here has done its work, which is said once."""
+    def close(self) -> None:
+        """An environment that fails here has done its work."""
         try:
             with errors_only():
                 self.player.close()
         except Exception:
-            if say and not self.failed_to_close:
-                log.warning("an environment failed to close:\n%s", traceback.format_exc().rstrip())
-            self.failed_to_close = True
+            log.warning("an environment failed to close:\n%s", traceback.format_exc().rstrip())
 
 
 class Judge:

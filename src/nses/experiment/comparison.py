@@ -10,6 +10,7 @@ import numpy as np
 
 from nses.experiment import paper
 from nses.experiment.config import CHANGEABLE, Config
+from nses.experiment.loggers import METRICS
 from nses.experiment.run import Run
 from nses.experiment.statistics import (
     holm,
@@ -109,7 +110,11 @@ class Contest:
 
 def compare(runs: Iterable[Run]) -> list[Contest]:
     """One contest per task, in the order in which the tasks come."""
-    stories = [story_of(run) for run in runs]
+    return contests_of([story_of(run) for run in runs])
+
+
+def contests_of(stories: Sequence[Story]) -> list[Contest]:
+    """`compare`, of runs that have been read."""
     tasks = dict.fromkeys(story.run.config.task for story in stories)
     return [_contest(task, [s for s in stories if s.run.config.task == task]) for task in tasks]
 
@@ -120,14 +125,14 @@ def _contest(task: str, stories: Sequence[Story]) -> Contest:
         kept, twice = _once_per_seed(members)
         groups.append(Group(label, kept[0].run.config.algorithm, tuple(kept)))
         notes += [f"{label}: {line}" for line in (*twice, *_state_of(kept))]
-    goals = {_goal(group.stories[0].run) for group in groups}
+    goals = {goal_of(group.stories[0].run) for group in groups}
     goal = goals.pop() if len(goals) == 1 else None  # groups may have other traps
     lone = [group.label for group in groups if len(group.stories) == 1]
     if lone:
         count = "one run each" if len(lone) > 1 else "one run"
         notes.append(f"{', '.join(lone)}: {count}: no interval, and no test worth the name")
     notes += _unequal(groups)
-    if _differ([_numerics(story.run) for story in stories]):
+    if len({repr(sorted(_numerics(s.run).items())) for s in stories}) > 1:
         notes.append("the runs were begun with different versions or CPUs: see their reports")
     rows = tuple(_row(task, group, goal) for group in groups)
     return Contest(task, tuple(groups), rows, _pairs(task, groups), goal, tuple(notes))
@@ -188,6 +193,12 @@ def _state_of(stories: Sequence[Story]) -> list[str]:
             for s in going
         )
         notes.append(f"{len(going)} of {len(stories)} runs have not ended ({spans})")
+    notes += [
+        f"seed {s.run.config.seed} has {s.unreadable:,} line{'s' * (s.unreadable > 1)} in "
+        f"{METRICS} that cannot be read"
+        for s in stories
+        if s.unreadable
+    ]
     lengths = sorted({s.run.config.generations for s in stories})
     if len(lengths) > 1:
         notes.append(f"runs of different length: {', '.join(map(str, lengths))} generations")
@@ -211,13 +222,7 @@ def _numerics(run: Run) -> dict[str, str]:
     return {name: version for name, version in run.versions.items() if name != "nses"}
 
 
-def _differ(versions: Sequence[dict[str, str]]) -> bool:
-    """In something that they say; older runs say less."""
-    names = {name for those in versions for name in those}
-    return any(len({those[name] for those in versions if name in those}) > 1 for name in names)
-
-
-def _goal(run: Run) -> float | None:
+def goal_of(run: Run) -> float | None:
     """The return above which a shipped task is solved; others would have to be run to be asked."""
     config = run.config
     if run.own_task or config.task not in SHIPPED:

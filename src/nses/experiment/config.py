@@ -157,6 +157,11 @@ RANGES: dict[str, tuple[float, float, bool]] = {
     "keep_every": (1, 10**9, True),
 }
 
+# Letters of a text, and entries of a list: names are drawn in pictures and written into pages.
+LONGEST = {"task": 200, "behavior": 1000}
+LONGEST_ARGUMENT = 10_000
+MOST_ARGUMENTS = MOST_LAYERS = 100
+
 OF_THE_TASK = ("behavior", "distance", "max_steps")
 
 _HINTS = get_type_hints(Config)
@@ -229,6 +234,12 @@ def _violations(config: Config) -> list[str]:
             sign = "at least" if inclusive else "greater than"
             most = f" and at most {high:g}" if math.isfinite(high) else ""
             errors.append(f"{name} must be {sign} {low:g}{most}, got {value}.")
+    errors += _too_long(config)
+    errors += [
+        f"{name} must be text, got {text!r}, which has half a letter."
+        for name in ("task", "behavior", "environment")
+        if _broken(text := str(getattr(config, name)))
+    ]
     if not all(units >= 1 for units in config.hidden):
         errors.append(f"hidden must be layers of at least 1 unit each, got {config.hidden}.")
     for pair in config.environment:
@@ -238,6 +249,26 @@ def _violations(config: Config) -> list[str]:
         if name in OF_THE_TASK:
             errors.append(f"{name} is a setting of its own, not one of the environment.")
     return errors
+
+
+def _broken(text: str) -> bool:
+    """Whether it has surrogates, which no file and no terminal takes."""
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _too_long(config: Config) -> list[str]:
+    texts = {name: (len(getattr(config, name) or ""), most) for name, most in LONGEST.items()}
+    texts["environment"] = (max(map(len, config.environment), default=0), LONGEST_ARGUMENT)
+    lists = {
+        "environment": (len(config.environment), MOST_ARGUMENTS),
+        "hidden": (len(config.hidden), MOST_LAYERS),
+    }
+    return [
+        f"{name} must have at most {most:,} {what}, got {length:,}."
+        for what, lengths in (("letters", texts), ("entries", lists))
+        for name, (length, most) in lengths.items()
+        if length > most
+    ]
 
 
 def _matches(value: Any, hint: Any) -> bool:

@@ -1,9 +1,12 @@
 """What all pictures share: colours, quiet axes, and files. Matplotlib never opens a window."""
 
 import io
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +57,47 @@ def shades(member: NDArray[np.int64], age: NDArray[np.float64]) -> NDArray[np.fl
     light, dark = 1 - 0.40 * (1 - hue), 0.45 * hue
     early, late = 2 * np.minimum(age, 0.5), 2 * np.maximum(age - 0.5, 0.0)
     return light + early * (hue - light) + late * (dark - hue)
+
+
+# Fonts with the letters of more scripts, in the order in which they are asked, where there are any.
+MORE_LETTERS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Micro Hei"),
+    *("PingFang SC", "Hiragino Sans", "Microsoft YaHei", "Droid Sans Fallback"),
+    *("Noto Sans Devanagari", "Noto Sans Thai", "Arial Unicode MS", "Unifont"),
+)
+LONGEST_NAME = 60  # letters
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Names are drawn as they are: `$` begins no formula, and a letter no font has is no warning.
+
+    For functions that draw, as a decorator.
+    """
+    import matplotlib
+
+    plain: dict[Any, Any] = {
+        "text.parse_math": False,
+        "text.usetex": False,
+        "font.family": _families(),
+    }
+    with matplotlib.rc_context(plain), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+@cache
+def _families() -> list[str]:
+    from matplotlib.font_manager import fontManager
+
+    here = {font.name for font in fontManager.ttflist}
+    return ["DejaVu Sans", *(name for name in MORE_LETTERS if name in here)]
+
+
+def name_of(text: str) -> str:
+    """A name as a picture has room for it."""
+    shown = "".join(c if c.isprintable() else "\ufffd" for c in text)
+    return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "…"
 
 
 def quiet(axes: "Axes") -> None:

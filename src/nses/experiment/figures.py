@@ -8,7 +8,7 @@ import numpy as np
 
 from nses.core.algorithms import ALGORITHMS
 from nses.experiment.comparison import Contest, Group
-from nses.experiment.drawing import HUES, INK, colors_of, quiet, save
+from nses.experiment.drawing import HUES, INK, colors_of, name_of, plainly, quiet, save
 from nses.experiment.stories import AXES, Story, coverage
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 COLUMNS = 4  # of panels, at most
 
 
+@plainly()
 def curve(story: Story, path: Path) -> None:
     """How the returns of one run grew, to `path` (PNG) and beside it as PDF."""
     from matplotlib.figure import Figure
@@ -31,10 +32,12 @@ def curve(story: Story, path: Path) -> None:
         "return_mean": ("mean of the candidates", {"color": HUES[1], "linewidth": 1.2}),
     }
     for name, (label, style) in lines.items():
-        y = np.array([record[name] for record in records], np.float64)  # None: not finite
+        y = story.column(name)
         axes.plot(t, y, label=label, marker="o" if len(t) == 1 else "", markersize=3, **style)
     c = story.run.config
-    axes.set_title(f"{c.task}, {c.algorithm.upper()}, seed {c.seed}", fontsize=9, color=INK)
+    axes.set_title(
+        f"{name_of(c.task)}, {c.algorithm.upper()}, seed {c.seed}", fontsize=9, color=INK
+    )
     axes.set_xlabel("generation", fontsize=8, color=INK)
     axes.set_ylabel("return", fontsize=8, color=INK)
     axes.legend(fontsize=7, frameon=False)
@@ -55,7 +58,7 @@ def curves(contests: Sequence[Contest], axis: str, path: Path) -> None:
             if curve is None:
                 continue
             whole = curve.runs == len(group.stories)
-            label = f"{group.label} ({_runs(len(group.stories))})"
+            label = _label(group)
             for there, line in ((whole, style), (~whole, {**style, "linestyle": ":"})):
                 y = np.where(there | _next_to(there), curve.median, np.nan)
                 marker = "o" if len(curve.x) == 1 else ""
@@ -79,7 +82,7 @@ def weights(contests: Sequence[Contest], path: Path) -> bool:
             if not _adapts(group):
                 continue
             for i, story in enumerate(group.stories):
-                label = "_" if i else f"{group.label} ({_runs(len(group.stories))})"
+                label = "_" if i else _label(group)
                 thin = {**style, "linewidth": 0.8, "alpha": 0.8}
                 axes.plot(story.column("generation"), story.column("weight"), **thin, label=label)
         axes.set_ylim(-0.03, 1.03)
@@ -100,7 +103,7 @@ def archives(contests: Sequence[Contest], path: Path) -> None:
         for group, style in _styled(contest.groups):
             for i, story in enumerate(group.stories):
                 y = next(rest) if shares else story.column("novelty_mean")
-                label = "_" if i else f"{group.label} ({_runs(len(group.stories))})"
+                label = "_" if i else _label(group)
                 thin = {**style, "linewidth": 0.8, "alpha": 0.8}
                 axes.plot(story.column("generation"), y, **thin, label=label)
         what = "share of the cells that were seen" if shares else "mean novelty of the candidates"
@@ -110,6 +113,7 @@ def archives(contests: Sequence[Contest], path: Path) -> None:
     _panels(contests, draw, path)
 
 
+@plainly()
 def _panels(
     contests: Sequence[Contest], draw: Callable[["Axes", Contest], None], path: Path
 ) -> None:
@@ -123,7 +127,7 @@ def _panels(
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, contest in zip(grid, contests, strict=False):
         draw(axes, contest)
-        axes.set_title(contest.task, fontsize=9, color=INK)
+        axes.set_title(name_of(contest.task), fontsize=9, color=INK)
         if axes.get_legend_handles_labels()[1]:
             axes.legend(fontsize=7, frameon=False)
         axes.ticklabel_format(axis="x", style="sci", scilimits=(-2, 5))
@@ -149,5 +153,6 @@ def _next_to(there: Any) -> Any:
     return np.append(there[1:], False)
 
 
-def _runs(count: int) -> str:
-    return f"{count} run" + ("s" if count > 1 else "")
+def _label(group: Group) -> str:
+    count = len(group.stories)
+    return f"{name_of(group.label)} ({count} run{'s' * (count > 1)})"

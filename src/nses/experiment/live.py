@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nses.experiment.gather import reason_of, refuse_odd
 from nses.experiment.loggers import LARGEST_METRICS, LONGEST_LINE, METRICS, metrics_in
 from nses.experiment.run import BEST, CONFIG, Ending, Run, load
 from nses.experiment.storage import LOCK, lines_in, regular_file
@@ -98,6 +99,7 @@ class _Known:
     tail: Tail
     config: tuple[Stamp, Run] | None = None
     ending: tuple[Stamp, Ending | None] | None = None
+    checked: list[dict[str, Any]] | None = None
 
 
 class Watcher:
@@ -125,7 +127,7 @@ class Watcher:
                 try:
                     runs.append(_look(name, known, locked))
                 except Exception as error:  # files of others may hold anything
-                    faults.append(str(error) if name in str(error) else f"{name}: {error}")
+                    faults.append(f"{name}: {reason_of(error, name)}")
                 if known.tail.unreadable:
                     lines = f"{known.tail.unreadable} unreadable lines, left out"
                     faults.append(f"{known.tail.path}: {lines}")
@@ -148,13 +150,15 @@ def _look(name: str, known: _Known, locked: set[int] | None) -> Live:
     path = Path(name)
     stamp = _stamp(path / CONFIG)
     if known.config is None or known.config[0] != stamp:
-        known.config = (stamp, load(path))
+        known.config, known.checked = (stamp, load(path)), None
     run, records = known.config[1], known.tail.read()
     stamp = _stamp(path / BEST)
     if known.ending is None or known.ending[0] != stamp:
-        known.ending = (stamp, run.ending)
+        known.ending, known.checked = (stamp, run.ending), None
     story = Story(run, records, known.ending[1])
-    _ = story.best, story.tested, story.behaviors  # what cannot be read fails here, and is named
+    if known.checked is not story.records:  # which are other ones whenever there is a new one
+        refuse_odd(story)
+        known.checked = story.records
     return Live(name, story, FINISHED if story.done else _state(path, story, locked))
 
 

@@ -15,11 +15,12 @@ from types import TracebackType
 from typing import Any
 
 from nses.core.values import Report
-from nses.experiment.storage import lines_in, regular_file, write_atomically
+from nses.experiment.storage import contained, lines_in, regular_file, write_atomically
 
 log = logging.getLogger("nses")
 
 METRICS = "metrics.jsonl"
+TENSORBOARD = "tensorboard"
 LISTS = ("behavior", "selection")
 NEEDED = {"member", "score", "best", "weight", "episodes", "env_steps", "seconds"}
 NUMBERS = {int, float, bool, type(None)}
@@ -46,14 +47,25 @@ def _standard(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def read_generations(path: Path, largest: int = LARGEST_LOG) -> Iterator[dict[str, Any]]:
+def read_generations(path: Path) -> Iterator[dict[str, Any]]:
     """The generations of a log; a torn last line and the marks of gaps are left out."""
-    return (r for r in _records(path, largest) if "generation" in r and _numeric(r))
+    return (r for r in _records(path) if "generation" in r and _numeric(r))
 
 
-def read_metrics(path: Path) -> Iterator[dict[str, Any]]:
-    """Those of metrics.jsonl that have all that a page needs."""
-    return (r for r in read_generations(path, LARGEST_METRICS) if _complete(r))
+def read_metrics(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The generations in metrics.jsonl, and how many whole lines of it cannot be read."""
+    records: list[dict[str, Any]] = []
+    unreadable = 0
+    if not os.path.lexists(path):
+        return records, unreadable
+    with regular_file(path, LARGEST_METRICS) as (file, _):
+        for line in lines_in(file, LONGEST_LINE):
+            record = metrics_in(line)
+            if record is None:
+                unreadable += line.endswith(b"\n")  # else it is torn, or still being written
+            elif "generation" in record:
+                records.append(record)
+    return records, unreadable
 
 
 def metrics_in(line: bytes) -> dict[str, Any] | None:
@@ -70,11 +82,11 @@ def numbers_in(line: bytes) -> dict[str, Any] | None:
     return record if record is not None and _numeric(record) else None
 
 
-def _records(path: Path, largest: int = LARGEST_LOG) -> Iterator[dict[str, Any]]:
+def _records(path: Path) -> Iterator[dict[str, Any]]:
     """What can be read of the lines: generations and gaps."""
     if not os.path.lexists(path):
         return
-    with regular_file(path, largest) as (file, _):
+    with regular_file(path, LARGEST_LOG) as (file, _):
         for line in lines_in(file, LONGEST_LINE):
             record = _record_in(line)
             if record is not None:
@@ -214,14 +226,10 @@ class TensorBoard:
         from tensorboardX.proto.event_pb2 import Event, SessionLog  # type: ignore[attr-defined]
         from tensorboardX.record_writer import RecordWriter
 
-        folder = directory / "tensorboard"
+        folder = contained(directory, TENSORBOARD)
+        folder.mkdir(exist_ok=True)
         name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}"
-        self.writer: Any = None
-        try:
-            folder.mkdir(exist_ok=True)
-            self.writer = RecordWriter(str(folder / name))
-        except OSError as error:  # a file in its place, for example
-            log.warning("TensorBoard events are not written: %s. Training goes on.", error)
+        self.writer: Any = RecordWriter(str(folder / name))
         self._put(Event(wall_time=time.time(), file_version="brain.Event:2"))
         if generation:  # what was written beyond the checkpoint is void
             start = SessionLog(status=SessionLog.START)
@@ -251,5 +259,4 @@ class TensorBoard:
 
     def close(self) -> None:
         if self.writer is not None:
-            with suppress(OSError):  # every event was flushed, or is warned of
-                self.writer.close()
+            self.writer.close()

@@ -98,7 +98,7 @@ def absent(title: str, why: str) -> Markup:
 
 def link(target: Path, base: Path, text: str) -> Markup:
     """To a file, as seen from the directory `base`, so that both can be moved together."""
-    return element("a", text, href=quote(os.path.relpath(target, base)))
+    return element("a", text, href=quote(os.fsencode(os.path.relpath(target, base))))
 
 
 def command(text: str) -> Markup:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nses.experiment.drawing import FAINT, HUES, INK, WALL, save, shades
+from nses.experiment.drawing import FAINT, HUES, INK, WALL, name_of, plainly, save, shades
 from nses.experiment.progress import short
 from nses.experiment.scenes import Scene, limits
 from nses.experiment.stories import Story
@@ -95,6 +95,7 @@ class Sheet:
         return middle + (np.reshape(points, (-1, 2)) - (self.low + size / 2)) * scale
 
 
+@plainly()
 def overhead(runs: Mapping[str, Sequence[Story]], scenes: Sequence[Scene], path: Path) -> None:
     """The paper's Fig. 2, to `path` (PNG) and beside it as PDF; a scene per row of runs.
 
@@ -203,7 +204,7 @@ def _labels(axes: "Axes", sheet: Sheet, runs: Mapping[str, Sequence[Story]], sce
         turned: dict[str, Any] = {"rotation": 90, "va": "center", "color": INK}
         axes.text(x0 - 0.33, middle, scene.labels[1], ha="right", fontsize=8, **turned)
         bold = {"fontsize": 11, "fontweight": "bold"}
-        axes.text(x0 - 0.62, middle, name.upper(), ha="center", **bold, **turned)
+        axes.text(x0 - 0.62, middle, name_of(name).upper(), ha="center", **bold, **turned)
         if i == 0:
             for j, story in enumerate(stories):
                 x, y = sheet.corner(0, j) + sheet.panel * [0.5, 1.0]

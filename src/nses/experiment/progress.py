@@ -27,7 +27,7 @@ class ProgressView:
         self.shown = -math.inf
         self.text = ""
         self.bar = Progress(
-            TextColumn("{task.description}", style="bold", markup=False),
+            TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=24),
             TextColumn("{task.completed:.0f}/{task.total:.0f}  {task.fields[left]}"),
             console=console,

@@ -1,6 +1,7 @@
 """A comparison as people take it: tables in the terminal and as files, pictures, and one page."""
 
 import csv
+import hashlib
 import io
 import json
 import math
@@ -18,6 +19,7 @@ from rich.text import Text
 from nses.experiment import figures
 from nses.experiment.comparison import Contest, Pair, Row
 from nses.experiment.endings import BEST
+from nses.experiment.gather import LeftOut
 from nses.experiment.overhead import overhead
 from nses.experiment.paper import caption
 from nses.experiment.progress import say, short
@@ -40,18 +42,28 @@ EXPLANATION = (
 
 
 def publish(
-    contests: Sequence[Contest], directory: Path, console: Console, *, command: str, paper: bool
+    contests: Sequence[Contest],
+    directory: Path,
+    console: Console,
+    *,
+    command: str,
+    paper: bool,
+    left_out: Sequence[LeftOut] = (),
 ) -> None:
     """Everything that a comparison says, on the screen and in a directory."""
     with storing(directory):
         directory.mkdir(parents=True, exist_ok=True)
     for contest in contests:
         show(contest, console, paper)
+    for fault in left_out:
+        console.print(Text(f"left out: {fault}", "yellow"), soft_wrap=True)
     console.print(EXPLANATION, style="dim", highlight=False, soft_wrap=True)
     console.print()
-    write_tables(contests, directory, command)
+    write_tables(contests, directory, command, left_out)
     pictures = draw(contests, directory)
-    page = write_comparison_report(contests, directory / REPORT, command=command, paper=paper)
+    page = write_comparison_report(
+        contests, directory / REPORT, command=command, paper=paper, left_out=left_out
+    )
     say(console, "page", _quoted(page))
     first, *others = pictures
     names = ", ".join([_quoted(first), *(path.name for path in others)])
@@ -131,7 +143,9 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def write_tables(contests: Sequence[Contest], directory: Path, command: str) -> None:
+def write_tables(
+    contests: Sequence[Contest], directory: Path, command: str, left_out: Sequence[LeftOut] = ()
+) -> None:
     """The numbers behind it all: one CSV each of groups, pairs, runs and curves; and one JSON."""
     rows = [asdict(row) for contest in contests for row in contest.rows]
     pairs = [asdict(pair) for contest in contests for pair in contest.pairs]
@@ -152,6 +166,7 @@ def write_tables(contests: Sequence[Contest], directory: Path, command: str) -> 
         "rows": rows,
         "pairs": pairs,
         "runs": runs,
+        "left_out": [asdict(fault) for fault in left_out],
     }
     text = json.dumps(_standard(document), indent=1) + "\n"
     write_atomically(directory / "comparison.json", text.encode())
@@ -175,6 +190,7 @@ def outcome_of(story: Story) -> dict[str, Any]:
     }
 
 
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 CURVE_COLUMNS = ["task", "label", "axis", "x", "median", "low", "high", "runs"]
 
 
@@ -195,8 +211,14 @@ def _write_csv(path: Path, rows: Iterable[dict[str, Any]], columns: list[str]) -
     text = io.StringIO()
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
-    write_atomically(path, text.getvalue().encode())
+    for row in rows:
+        writer.writerow({name: _cell(value) for name, value in row.items()})
+    write_atomically(path, text.getvalue().encode(errors="replace"))  # half a letter in a name
+
+
+def _cell(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula begins with an apostrophe instead."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
 
 
 def _standard(value: Any) -> Any:
@@ -222,12 +244,19 @@ def draw(contests: Sequence[Contest], directory: Path) -> list[Path]:
     for contest in contests:
         if any(story.behaviors is None for story in contest.stories):
             continue
-        name = "overhead" if len(contests) == 1 else f"overhead-{slug(contest.task)}"
+        name = "overhead" if len(contests) == 1 else f"overhead-{_file_name(contest.task)}"
         scenes = [scene_of(group.stories[0].run.config) for group in contest.groups]
         runs = {group.label: group.stories for group in contest.groups}
         overhead(runs, scenes, directory / f"{name}.png")
         drawn.append(directory / f"{name}.png")
     return drawn
+
+
+def _file_name(task: str) -> str:
+    try:
+        return slug(task)
+    except ValueError:  # a name that --run-dir made possible
+        return f"task-{hashlib.sha256(task.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def draw_run(run: Run) -> None:

@@ -54,14 +54,25 @@ def write_run_report(run: Run, path: Path | None = None) -> Path:
 
 
 def write_comparison_report(
-    contests: Sequence[Contest], path: Path, *, command: str, paper: bool = False
+    contests: Sequence[Contest],
+    path: Path,
+    *,
+    command: str,
+    paper: bool = False,
+    left_out: Sequence[object] = (),
 ) -> Path:
-    """The page of runs side by side, a section per task; `paper` quotes the paper's numbers."""
+    """The page of runs side by side, a section per task; `paper` quotes the paper's numbers.
+
+    It begins with the runs that are `left_out`, and why.
+    """
     tasks = [contest.task for contest in contests]
     runs = sum(len(contest.stories) for contest in contests)
     title = f"Comparison on {tasks[0]}" if len(tasks) == 1 else f"Comparison on {len(tasks)} tasks"
     data: Plots = {}
     body = [element("header", element("h1", title), _made_by(command, runs))]
+    if left_out:
+        lines = element("ul", *(element("li", f"left out: {fault}") for fault in left_out))
+        body.append(element("div", lines, class_="notes", role="note"))
     if len(tasks) > 1:
         links = [element("li", element("a", t, href=f"#task-{i}")) for i, t in enumerate(tasks)]
         body.append(element("nav", element("ul", *links), aria_label="tasks"))
@@ -180,7 +191,7 @@ def _settings(story: Story) -> list[Markup]:
     directory = shlex.quote(str(run.path))
     more = 2 * run.config.generations
     lines = {
-        "Made by": str(document.get("command", "unknown")),
+        "Made by": run.command,
         "Continue it": f"nses resume {directory}" + (f" --generations {more}" * story.done),
         "Test its best policy": f"nses evaluate {directory}",
         "See it": f"nses render {directory}",

@@ -17,16 +17,17 @@ from rich.text import Text
 
 from nses.core.algorithms import ALGORITHMS
 from nses.execution.cpus import usable_cpus
-from nses.experiment.comparison import compare
+from nses.experiment.comparison import contests_of
 from nses.experiment.config import changed, differences
 from nses.experiment.fleet import Job, Progress, Reached, RunsFailed, reached, train_all
+from nses.experiment.gather import gathered
 from nses.experiment.interruption import Stopped
 from nses.experiment.place import same_place
 from nses.experiment.progress import PLAIN_SECONDS, duration, say, short
 from nses.experiment.publish import publish, table_with
 from nses.experiment.recipes import recipe as recipe_of
 from nses.experiment.run import CONFIG, load
-from nses.experiment.storage import CheckpointRefused, slug, storing
+from nses.experiment.storage import CheckpointRefused, contained, slug, storing
 from nses.rollouts.tasks.catalog import ATARI, PAPER_GAMES, make_task
 
 FIXED = frozenset(  # what no setting of a user can change
@@ -88,13 +89,17 @@ def reproduce(
         jobs = _jobs(experiment, recipe, seeds, directory, settings or {})
     progress = {job: reached(job.directory, done=finished(job)) for job in jobs}
     home = directory / slug(experiment)
+    for job in jobs:
+        contained(directory, str(job.directory.relative_to(directory)))  # no link leads out of it
+    contained(directory, home.name)
     with storing(home):
         home.mkdir(parents=True, exist_ok=True)
     again = command(experiment, recipe, seeds, directory, settings or {}, paper)
     cpus = workers or usable_cpus()
     _train(experiment, progress, cpus, min(cpus, side_by_side or cpus), again, console)
-    contests = compare(load(job.directory) for job in jobs)
-    publish(contests, home, console, command=again, paper=paper)
+    stories, left_out = gathered(job.directory for job in jobs)
+    contests = contests_of(stories)
+    publish(contests, home, console, command=again, paper=paper, left_out=left_out)
     best = max((s for c in contests for s in c.stories), key=lambda story: story.best)
     say(console, "test the best", f"nses evaluate {shlex.quote(str(best.run.path))}")
     twice = range(seeds.start, seeds.start + 2 * len(seeds))

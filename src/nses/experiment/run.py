@@ -46,6 +46,10 @@ CURVE = "curve.png"
 REPORT = "report.html"
 FORMAT = 1
 LARGEST_CONFIG = 64 << 20  # bytes
+LARGEST_BEHAVIOR = 1 << 24  # numbers
+DEEPEST = 50  # tables in tables of a configuration
+MOST_VERSIONS = 100
+LONGEST_TEXT = 2000  # letters of a command line or a version that are shown
 RECORDED = ("numpy", "numba", "scipy", "gymnasium", "mujoco", "ale-py", "nses")
 
 
@@ -58,6 +62,7 @@ class Run:
     facts: Facts
     versions: dict[str, str]  # with which it was begun
     own_task: bool = False  # whether its task is an object that has no name
+    command: str = "unknown"  # with which it was begun
 
     def policy(self, which: str = "best") -> "TrainedPolicy":
         """A policy as a function of an observation.
@@ -99,7 +104,7 @@ class Run:
     @property
     def metrics(self) -> list[dict[str, Any]]:
         """The lines of metrics.jsonl."""
-        return list(read_metrics(self.path / METRICS))
+        return read_metrics(self.path / METRICS)[0]
 
     @property
     def state(self) -> State:
@@ -267,19 +272,25 @@ def load(directory: str | Path) -> Run:
     try:
         config = from_dict(document["config"])
         spaces = document["spaces"]
-        facts = Facts(
-            space_from(spaces["observation"]),
-            space_from(spaces["action"]),
-            int(spaces["behavior"]),
-            {str(name): str(x) for name, x in dict(document.get("sources", {})).items()},
-        )
-        versions = {str(name): str(v) for name, v in dict(document.get("versions", {})).items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        size = encoding.count(spaces["behavior"], LARGEST_BEHAVIOR)
+        facts = Facts(space_from(spaces["observation"]), space_from(spaces["action"]), size)
+        versions = dict(document.get("versions", {}))
+        if len(versions) > MOST_VERSIONS:
+            raise ValueError(f"it names {len(versions):,} versions.")
+    except Exception as error:  # of Gymnasium's, too, whose spaces assert
+        words = str(error) or type(error).__name__
         raise CheckpointRefused(
-            f"{path / CONFIG} is not the configuration of a run: {error}"
+            f"{path / CONFIG} is not the configuration of a run: {_shortened(words)}"
         ) from error
     own = bool(document.get("own_task", False))
-    return Run(path, replace(config, run_dir=str(path)), facts, versions, own)
+    return Run(
+        path,
+        replace(config, run_dir=str(path)),
+        facts,
+        {_shortened(name): _shortened(v) for name, v in versions.items()},
+        own,
+        _shortened(document.get("command", "unknown")),
+    )
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -292,6 +303,7 @@ def read_config(path: Path) -> dict[str, Any]:
     try:
         with regular_file(file, LARGEST_CONFIG) as (opened, size):
             document = encoding.table(opened.read(size))
+        _refuse_deep(document)
     except CheckpointRefused as error:
         raise CheckpointRefused(f"{file} is damaged: {error}") from None
     if not isinstance(document.get("format", 0), int):
@@ -304,6 +316,21 @@ def read_config(path: Path) -> dict[str, Any]:
     return document
 
 
+def _refuse_deep(document: dict[str, Any]) -> None:
+    """What is deeper than any of ours would end in a RecursionError wherever it is shown."""
+    level: list[Any] = [document]
+    for _ in range(DEEPEST):
+        inside = (x.values() if isinstance(x, dict) else x for x in level)
+        level = [y for x in inside for y in x if isinstance(y, dict | list)]
+    if level:
+        raise CheckpointRefused(f"it has more than {DEEPEST} tables in one another")
+
+
+def _shortened(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " …"
+
+
 def write_config(path: Path, config: Config, facts: Facts, own_task: bool) -> None:
     """The settings of a new run, and all that its results depend on."""
     document = {
@@ -312,7 +339,6 @@ def write_config(path: Path, config: Config, facts: Facts, own_task: bool) -> No
         "own_task": own_task,
         "spaces": spaces_of(facts),
         "versions": current_versions(),
-        "sources": facts.sources,
         "command": shlex.join(sys.argv),
         "resumed": [],
     }
@@ -361,8 +387,6 @@ def directory_of(config: Config) -> Path:
 def current_versions() -> dict[str, str]:
     """What the bits of a result depend on."""
     versions = {"python": platform.python_version(), "cpu": cpu_model()}
-    if libc := " ".join(platform.libc_ver()).strip():
-        versions["libc"] = libc
     for name in RECORDED:
         try:
             versions[name] = version(name)

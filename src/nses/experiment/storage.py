@@ -56,7 +56,7 @@ def slug(task_name: str) -> str:
     if (
         len(task_name) > LONGEST_NAME
         or not task_name.isprintable()  # NUL, line ends, lone surrogates
-        or not re.search("[A-Za-z0-9]", task_name)
+        or not any(map(str.isalnum, task_name))  # in any script
         or any(part in ("", ".", "..") for part in task_name.split("/"))
     ):
         raise ValueError(
@@ -66,7 +66,8 @@ def slug(task_name: str) -> str:
     readable = task_name.replace("/", "__").replace(":", "--")
     component = re.sub(r"[^A-Za-z0-9._-]", "-", readable).lstrip("._-")
     if component != readable:
-        component += "-" + hashlib.sha256(task_name.encode()).hexdigest()[:8]
+        mark = hashlib.sha256(task_name.encode()).hexdigest()[:8]
+        component = f"{component[: LONGEST_NAME - 9] or 'task'}-{mark}"
     return safe_name(component)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core.values import Floats
+from nses.experiment.loggers import METRICS, read_metrics
 from nses.experiment.run import CONFIG, Ending, Run, load
 from nses.experiment.statistics import median_interval
 from nses.experiment.storage import CheckpointRefused
@@ -36,6 +37,7 @@ class Story:
     run: Run
     records: list[dict[str, Any]]  # the lines of metrics.jsonl
     ending: Ending | None  # of the best policy, when the run ended last
+    unreadable: int = 0  # lines
 
     @property
     def generation(self) -> int:
@@ -85,15 +87,32 @@ class Story:
         if self.run.facts.behavior_size != 2:
             return None
         missing = [np.nan, np.nan]
-        return np.array([r.get("behavior") or missing for r in self.records]).reshape(-1, 2)
+        rows = [r.get("behavior") or missing for r in self.records]
+        return np.array(rows, np.float64).reshape(-1, 2)  # None: not finite
 
 
 def story_of(run: Run) -> Story:
-    return Story(run, run.metrics, run.ending)
+    records, unreadable = read_metrics(run.path / METRICS)
+    return Story(run, records, run.ending, unreadable)
 
 
 def find_runs(paths: Iterable[str | Path]) -> list[Run]:
-    """The runs in these directories and below them, each once; ValueError where there is none."""
+    """The runs in these directories and below them that can be read; why others cannot is said."""
+    runs, faults = [], []
+    for directory in directories_in(paths):
+        try:
+            runs.append(load(directory))
+        except (CheckpointRefused, ValueError) as error:  # one may be in the making
+            faults.append(str(error))
+    for fault in faults if runs else ():
+        log.warning("left out: %s", fault)
+    if not runs:
+        raise CheckpointRefused("\n".join(faults))
+    return runs
+
+
+def directories_in(paths: Iterable[str | Path]) -> list[Path]:
+    """Where runs are, here and below, each once; ValueError where there is none."""
     found: dict[str, Path] = {}
     for path in map(Path, paths):
         below = [Path(p) for p in directories_of_runs(path)]
@@ -103,12 +122,7 @@ def find_runs(paths: Iterable[str | Path]) -> list[Run]:
                 "'nses train' and 'nses reproduce' make some."
             )
         found |= {os.path.realpath(directory): directory for directory in below}
-    runs, faults = loaded(found.values())
-    for fault in faults if runs else ():
-        log.warning("left out: %s", fault)
-    if not runs:
-        raise CheckpointRefused("\n".join(faults))
-    return runs
+    return list(found.values())
 
 
 def directories_of_runs(path: Path) -> list[str]:
@@ -120,17 +134,6 @@ def directories_of_runs(path: Path) -> list[str]:
             found.append(directory)
             names.clear()
     return found
-
-
-def loaded(paths: Iterable[str | Path]) -> tuple[list[Run], list[str]]:
-    """Runs that can be read, and why others cannot: a directory may be in the making."""
-    runs, faults = [], []
-    for path in paths:
-        try:
-            runs.append(load(path))
-        except (CheckpointRefused, ValueError) as error:
-            faults.append(str(error))
-    return runs, faults
 
 
 @dataclass(frozen=True, eq=False)

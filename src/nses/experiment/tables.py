@@ -10,7 +10,7 @@ from nses.experiment.markup import Markup, command, element, joined, link, table
 from nses.experiment.paper import caption
 from nses.experiment.plot_parts import css
 from nses.experiment.progress import short
-from nses.experiment.run import REPORT, Run, read_config
+from nses.experiment.run import REPORT, Run
 from nses.experiment.stories import Story
 
 HEADS = (
@@ -112,7 +112,7 @@ def runs_of(contest: Contest, base: Path) -> Markup:
         for story in group.stories:
             page = story.run.path / REPORT
             place = str(story.run.path)
-            made = command(str(read_config(story.run.path).get("command", "unknown")))
+            made = command(story.run.command)
             rows.append(
                 (group.label, story.run.config.seed, state_of(story)[0], _number(story.best),
                  _number(story.tested), link(page, base, place) if page.exists() else place, made)
