@@ -21,6 +21,7 @@ from nses.experiment.place import absolute, same_place
 from nses.experiment.replay import parse_past, rebuild
 from nses.experiment.run import Run
 from nses.rollouts.episode import Episode, GymnasiumPlayer
+from nses.rollouts.foreign import generators_kept
 from nses.rollouts.policies import Policy
 from nses.rollouts.tasks.gymnasium import step_limit_of
 from nses.rollouts.tasks.task import Task
@@ -119,6 +120,7 @@ def film(
     return video.scenes[0][0][1]
 
 
+@generators_kept()  # which an environment may use
 def shoot(
     run: Run,
     scenes: Sequence[Sequence[Take]],
