@@ -105,14 +105,18 @@ class Config:
     @property
     def environment_arguments(self) -> dict[str, Any]:
         """The NAME=VALUE pairs, values as JSON where they are."""
-        arguments = {}
-        for pair in self.environment:
-            name, _, text = pair.partition("=")
-            try:
-                arguments[name] = json.loads(text)
-            except json.JSONDecodeError:
-                arguments[name] = text
-        return arguments
+        pairs = (pair.partition("=") for pair in self.environment)
+        return {name: value_of(f"environment {name}", text) for name, _, text in pairs}
+
+
+def value_of(name: str, text: str) -> Any:
+    """A value that stands on the line: as JSON where it is, else the text itself."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+    except RecursionError:
+        raise ValueError(f"{name} is nested too deeply, got {text[:20]}...") from None
 
 
 # What a run may change between its beginning and its end without becoming another run.
@@ -188,7 +192,10 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
             continue
         if isinstance(value, Integral) and not isinstance(value, bool):
             value = int(value)  # NumPy's integers are not JSON
-        accepted[name] = value if _HINTS[name] is not float else float(value)  # type: ignore[arg-type]
+        try:
+            accepted[name] = value if _HINTS[name] is not float else float(value)  # type: ignore[arg-type]
+        except OverflowError:
+            errors.append(f"{name} must be a number that a float can hold, got a larger one.")
     new = replace(config, **accepted)
     errors += _violations(new)
     if errors:
@@ -248,6 +255,10 @@ def _violations(config: Config) -> list[str]:
             errors.append(f"environment takes NAME=VALUE, got {pair!r}.")
         if name in OF_THE_TASK:
             errors.append(f"{name} is a setting of its own, not one of the environment.")
+    try:
+        config.environment_arguments  # noqa: B018
+    except ValueError as error:
+        errors.append(str(error))
     return errors
 
 

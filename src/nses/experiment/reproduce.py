@@ -18,7 +18,7 @@ from rich.text import Text
 from nses.core.algorithms import ALGORITHMS
 from nses.execution.cpus import usable_cpus
 from nses.experiment.comparison import contests_of
-from nses.experiment.config import changed, differences
+from nses.experiment.config import changed, differences, value_of
 from nses.experiment.fleet import Job, Progress, Reached, RunsFailed, reached, train_all
 from nses.experiment.gather import gathered
 from nses.experiment.interruption import Stopped
@@ -185,10 +185,7 @@ def settings_from(pairs: Iterable[str]) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         if not equals:
             raise ValueError(f"settings are NAME=VALUE, as in n=50, got {pair!r}.")
-        try:
-            settings[name.replace("-", "_")] = json.loads(text)
-        except json.JSONDecodeError:
-            settings[name.replace("-", "_")] = text
+        settings[name.replace("-", "_")] = value_of(f"setting {name}", text)
     return settings
 
 

@@ -308,6 +308,8 @@ def read_config(path: Path) -> dict[str, Any]:
         raise CheckpointRefused(f"{file} is damaged: {error}") from None
     if not isinstance(document.get("format", 0), int):
         raise CheckpointRefused(f"{file} is damaged: its format is no number.")
+    if not isinstance(document.get("resumed", []), list):
+        raise CheckpointRefused(f"{file} is damaged: what it says under resumed is no list.")
     if document.get("format", 0) > FORMAT:
         raise CheckpointRefused(
             f"{file} was written in format {document['format']}; "

@@ -1,5 +1,7 @@
 """The point robot: one step, and a whole episode with its policy, compiled."""
 
+from numbers import Real
+
 import numpy as np
 
 from nses.core.compiled import compiled
@@ -18,6 +20,8 @@ def walls_of(half_width: float) -> np.ndarray:
     They stand on the centre lines of the paper's boxes; the side walls are `half_width` from the
     middle (1.5 in the paper).
     """
+    if not (isinstance(half_width, Real) and 2 * RADIUS < half_width < 100):
+        raise ValueError(f"half_width must lie between {2 * RADIUS} and 100, got {half_width}.")
     lines = np.array(
         [
             [5.5, 5.5, -half_width, half_width],

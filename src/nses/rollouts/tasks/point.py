@@ -50,8 +50,6 @@ class PointTrapEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}
 
     def __init__(self, half_width: float = HALF_WIDTH, render_mode: str | None = None):
-        if not 2 * RADIUS < half_width < 100:
-            raise ValueError(f"half_width must lie between {2 * RADIUS} and 100, got {half_width}.")
         self.half_width, self.dt = half_width, DT
         self.render_mode = render_mode
         self.walls = walls_of(half_width)
