@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check lint bench clean
+.PHONY: help install demo test check lint bench fuzz soak clean
 
 help:  ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -30,6 +30,12 @@ lint: .venv/.installed-dev  ## format, lint, types and import layers
 
 bench: .venv/.installed-dev  ## measure, also other libraries (1.5 GB, once); results go to benchmarks/results
 	$(BIN)/python -m benchmarks
+
+fuzz: .venv/.installed-dev  ## damage runs and command lines for ten minutes; FUZZ="--seed 1" for others
+	$(BIN)/python -m benchmarks fuzz --seconds 600 $(FUZZ)
+
+soak: .venv/.installed-dev  ## train for ten minutes while everything goes wrong; SOAK="--seed 1" likewise
+	$(BIN)/python -m benchmarks soak --seconds 600 $(SOAK)
 
 clean:  ## remove the environment, compiled code and caches (runs stay)
 	rm -rf .venv benchmarks/rivals/.venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,8 +1,10 @@
 """`python -m benchmarks [NAME...]`: measures, prints a table and keeps it in benchmarks/results.
 
 A NAME is a measure or a topic, which is all its measures. Every topic has a file of its own.
+`python -m benchmarks fuzz` and `python -m benchmarks soak` measure nothing: they try to break it.
 """
 
+import importlib
 import sys
 from datetime import date
 from pathlib import Path
@@ -17,10 +19,13 @@ TOPICS = {
     "atari": atari.MEASURES,
     "experiments": experiments.MEASURES,
 }
+TRIALS = ("fuzz", "soak")  # programs with arguments of their own
 HEAD = ["| measure | result | bound | met | repeat with |", "|---|---|---|---|---|"]
 
 
 def main(names: list[str]) -> int:
+    if names and names[0] in TRIALS:
+        return importlib.import_module(f"benchmarks.{names[0]}").main(names[1:])
     known = {*TOPICS, *(name for measures in TOPICS.values() for name in measures)}
     unknown = set(names) - known
     if unknown:

@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 BEGINNING = """
 import numpy as np
 from gymnasium import spaces
@@ -68,6 +70,7 @@ strategy.tell([1.0], [[1.0]])""",
 }
 
 
+@pytest.mark.slow
 def test_l2_compiled_code_never_sees_arrays_that_do_not_fit():
     wrong = {name: end for name, end in outcomes().items() if not end.startswith("ValueError: ")}
     assert not wrong

@@ -345,3 +345,12 @@ def test_the_command_to_continue_can_be_pasted_into_a_shell():
         "nses reproduce ALE/Pong-v5 --recipe paper --runs 2 --seed 3 --directory 'my runs' --paper "
         "--settings n=8"
     )
+
+
+def test_l11_a_run_killed_by_a_real_time_signal_is_reported(tmp_path):
+    job = Job(recipe("point-trap", "smoke", "es"), tmp_path / "run", native=True)
+    child = fleet.Child(job, 1)
+    child.process.send_signal(signal.SIGRTMIN + 3)
+    child.process.wait(60)
+    assert child.fault() == "killed by SIGRTMIN+3"
+    child.close(end=0.0)

@@ -1,6 +1,7 @@
 """What a run directory is read from when something in it is damaged or gone."""
 
 import logging
+import platform
 import shutil
 
 import numpy as np
@@ -163,3 +164,13 @@ def test_m2_lookers_warn_of_a_damaged_best_policy_and_use_the_checkpoint(run, wh
     assert "best.safetensors was refused" in line
     assert "nses resume" in line
     assert before == {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+
+
+def test_l11_a_run_knows_the_c_library_and_an_older_one_without_it_is_no_other():
+    from nses.experiment.comparison import _differ
+    from nses.experiment.run import current_versions
+
+    assert current_versions()["libc"] == " ".join(platform.libc_ver())
+    old, new = {"numpy": "2"}, {"numpy": "2", "libc": "glibc 2.36"}
+    assert not _differ([old, new, old])
+    assert _differ([old, new, new | {"libc": "glibc 2.40"}])

@@ -123,3 +123,8 @@ def test_wrong_calls_are_refused_with_what_was_expected():
         strategy.tell([0.0], [[0.0]])
     with pytest.raises(ValueError, match="need finite results"):
         strategy.tell(np.full(21, np.nan), np.zeros((21, 1)))
+
+
+def test_l5_more_vectors_than_the_machine_holds_are_refused():
+    with pytest.raises(ValueError, match=r"ask\(\) would return .* GB; .* lower n"):
+        nses.Strategy("es", np.zeros(10), n=1 << 40)

@@ -40,6 +40,35 @@ class Wider(Calm):
         return np.zeros(3), 0.0, True, False, {}
 
 
+class Blind(Calm):
+    """Shows nothing."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (0,), np.float64)
+
+
+class Idle(Calm):
+    """Has nothing to do."""
+
+    action_space = spaces.Box(-1.0, 1.0, (0,), np.float32)
+
+
+class Spaceless(gym.Env):
+    """Does not say what it shows and takes."""
+
+
+class Empty(Calm):
+    """Says it later."""
+
+    action_space = None
+
+
+class Clinging(Calm):
+    """Fails to close."""
+
+    def close(self):
+        raise OSError("the window is stuck")
+
+
 class Wandering(Calm):
     """Goes to another directory with every episode."""
 

@@ -498,3 +498,19 @@ def test_checks_leave_nothing_behind():
     check_policy(policy, task)
     after = GymnasiumPlayer(task, policy).play(theta, initial(2), 5)
     assert (before.f, before.behavior.tolist()) == (after.f, after.behavior.tolist())
+
+
+class SetByTheFirst(Corridor):
+    """Whatever it plays first decides how all that follows is paid."""
+
+    start: float | None = None
+
+    def step(self, action: Any) -> Any:
+        self.start = self.x if self.start is None else self.start
+        observation, reward, *rest = super().step(action)
+        return observation, reward + self.start, *rest
+
+
+def test_m13_a_state_that_only_another_order_of_episodes_shows_is_caught():
+    with pytest.raises(ValueError, match=r"after reset\(seed=2\) gave.*in a new environment"):
+        check_task(corridor(make=SetByTheFirst))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from nses.execution.cpus import ONE_THREAD
 from nses.execution.leaving import leave
+from nses.execution.output import forgiving, visible
 
 OVERVIEW = """\
 nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
@@ -24,6 +25,7 @@ nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
   nses export RUN          a trained policy as an ONNX file, with a model card
   nses watch DIR           a live page of runs while they train
   nses info RUN            what a run is and how far it got
+  nses check TASK          whether a task of your own is sound: same seed, same episode
   nses tasks               the tasks that come along
   nses estimate TASK       what a recipe will cost here, from a short measurement
   nses doctor              whether this machine is ready
@@ -45,10 +47,15 @@ COMMANDS = {
     "reproduce": "training",
     "watch": "watching",
     "info": "looking",
+    "check": "checking",
     "tasks": "looking",
     "estimate": "training",
     "doctor": "looking",
 }
+
+
+# Commands whose product is what they print.
+PRINTING = {"evaluate", "replay", "info", "tasks", "estimate", "doctor"}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -57,6 +64,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _main(argv: list[str]) -> int:
+    with forgiving() as output:
+        code = _chosen(argv)
+    lost = output.failure
+    if code or lost is None or PRINTING.isdisjoint(argv[:1]) or isinstance(lost, BrokenPipeError):
+        return code  # who closes a pipe wants no more
+    return _fail(4, lost, f"cannot write the output: {lost}")
+
+
+def _chosen(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help", "help"):
         print(OVERVIEW, end="")
         return 0
@@ -89,9 +105,6 @@ def _guarded(command: Callable[[list[str]], int], argv: list[str]) -> int:
 
     try:
         return command(argv)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
     except (Stopped, RunsFailed) as error:
         return _fail(error.exit_code, error)
     except CheckpointRefused as error:
@@ -102,19 +115,21 @@ def _guarded(command: Callable[[list[str]], int], argv: list[str]) -> int:
         return _fail(5, error)
     except NotFinite as error:
         return _fail(1, error)
+    except MemoryError as error:
+        return _fail(2, error, f"out of memory: {error}. Lower --n, --hidden or --workers.")
     except Exception as error:
         if isinstance(error, ValueError) and not os.environ.get("NSES_TRACEBACK"):
             return _fail(2, error)
         import traceback
 
-        traceback.print_exception(error)
+        print(visible("".join(traceback.format_exception(error))), end="", file=sys.stderr)
         return _fail(1, error, f"this is a bug of ours, please report it: {error!r}")
 
 
 def _fail(code: int, error: BaseException, message: str = "") -> int:
     """What went wrong, and how to go on where that is known (notes of the exception)."""
     for line in (message or str(error), *getattr(error, "__notes__", ())):
-        print(f"nses: {line}", file=sys.stderr)
+        print(visible(f"nses: {line}"), file=sys.stderr)
     return code
 
 

@@ -12,12 +12,13 @@ def terminal() -> "Console":
     """The terminal, with the package's log messages on it."""
     import logging
 
-    from rich.console import Console
     from rich.logging import RichHandler
 
-    console = Console()
+    from nses.experiment.terminal import Terminal
+
+    console = Terminal()
     handler = RichHandler(
-        console=Console(stderr=True) if not console.is_terminal else console,
+        console=Terminal(stderr=True) if not console.is_terminal else console,
         show_time=False,
         show_path=False,
         markup=False,

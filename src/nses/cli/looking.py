@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Annotated
 
 from nses.cli.arguments import Nothing, parse, terminal
+from nses.execution.output import visible
 
 OUTPUT = "comparison"  # where one goes, if its user does not say
 
@@ -80,8 +81,8 @@ def replay_command(argv: list[str]) -> int:
     if facts["same bits"] is not False:
         return 0
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-    line = f"this is not the return of the log. The run was begun with {versions}."
-    print(f"nses: {line} 'nses doctor' tells what there is here.", file=sys.stderr)
+    line = f"nses: this is not the return of the log. The run was begun with {versions}."
+    print(visible(f"{line} 'nses doctor' tells what there is here."), file=sys.stderr)
     return 1
 
 

@@ -12,11 +12,17 @@ from nses.core.seeding import Purpose, generator
 Table = NDArray[np.float32]
 
 BLOCK = 1 << 20
+LARGEST = 1 << 26  # table, 256 MB
 
 
 def table_size(d: int) -> int:
     """Length of the table for d parameters: a power of two near 128 d, from 4 MB to 256 MB."""
-    return 1 << int(np.clip(np.ceil(np.log2(128 * d)), 20, 26))
+    if d > LARGEST:
+        raise ValueError(
+            f"a network may have at most {LARGEST:,} parameters, as many as the table of noise "
+            f"has numbers, got {d:,}; choose fewer or smaller layers."
+        )
+    return min(LARGEST, 1 << int(np.clip(np.ceil(np.log2(128 * d)), 20, 26)))
 
 
 def fill_table(table: Table, seed: int) -> None:

@@ -96,6 +96,7 @@ class Runner:
     def __init__(self, plan: Plan, should_stop: Callable[[], bool] = never):
         self.plan, self.should_stop = plan, should_stop
         self.theta = np.empty(plan.policy.size, np.float32)
+        self.failed_to_close = False
         self.player = self._player()
 
     def _player(self) -> Player:
@@ -199,13 +200,15 @@ class Runner:
                 self.player = self._player()
         raise AssertionError
 
-    def close(self) -> None:
-        """An environment that fails here has done its work."""
+    def close(self, say: bool = True) -> None:
+        """An environment that fails here has done its work, which is said once."""
         try:
             with errors_only():
                 self.player.close()
         except Exception:
-            log.warning("an environment failed to close:\n%s", traceback.format_exc().rstrip())
+            if say and not self.failed_to_close:
+                log.warning("an environment failed to close:\n%s", traceback.format_exc().rstrip())
+            self.failed_to_close = True
 
 
 class Judge:

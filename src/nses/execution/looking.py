@@ -9,31 +9,36 @@ from typing import Any
 from nses.execution.evaluator import TaskBroken
 from nses.execution.processes import DEADLINE, START, TICK
 from nses.execution.shared import anonymous_file
-from nses.execution.spawn import PATIENCE, Unsendable, packed, reason_of, spawn
+from nses.execution.spawn import PATIENCE, Unsendable, packed, reason_of, spawn, starting
+from nses.rollouts.foreign import generators_kept
 from nses.rollouts.look import Look, look_of, stages
 from nses.rollouts.tasks.task import Task
 
 
-def look(task: Task, deadline: float = DEADLINE) -> Look:
+def look(task: Task, deadline: float = DEADLINE, thorough: bool = False) -> Look:
     """TaskBroken where the task does not work, or its process dies or hangs.
 
     The deadline is for a reset and a step; making the environment may take longer, as in workers.
-    A Task that cannot leave this process is looked at here.
+    What happens only later, in a comparison of episodes, is left to whoever plays in earnest,
+    unless the look is to be thorough. A Task that cannot leave this process is looked at here.
     """
     try:
-        setup = packed(task)
+        setup = packed((task, thorough))
     except Unsendable:
-        return look_of(dict(stages(task)))
-    descriptor = anonymous_file(len(setup), setup)
+        with generators_kept():
+            return look_of(dict(stages(task, thorough)))
+    with starting():
+        descriptor = anonymous_file(len(setup), setup)
     try:
         process, connection = spawn(descriptor)
     finally:
         os.close(descriptor)
+    last = "checked" if thorough else "facts"
     try:
         with closing(connection):
-            found = _heard(task, connection, deadline)
-            if "facts" in found:
-                return look_of(found)
+            found = _heard(task, connection, deadline, last)
+        if last in found:
+            return look_of(found)
         reason = reason_of(process.wait(PATIENCE))
     finally:
         process.kill()
@@ -43,12 +48,15 @@ def look(task: Task, deadline: float = DEADLINE) -> Look:
     )
 
 
-def _heard(task: Task, connection: Connection, deadline: float) -> dict[str, Any]:
-    """What the process says, stage by stage, until it is done or gone."""
+def _heard(task: Task, connection: Connection, deadline: float, last: str) -> dict[str, Any]:
+    """What the process says, stage by stage, until it is done or gone, or hangs after the last."""
     found: dict[str, Any] = {}
     while True:
-        bound = deadline if found else max(deadline, START)
+        brief = "made" in found and ("facts" not in found or last == "facts")
+        bound = deadline if brief else max(deadline, START)
         if not _says_something(connection, bound):
+            if last in found:
+                return found
             raise TaskBroken(
                 f"the environment of {task.name!r} did not answer within {bound:g} s "
                 f"{_when(found)}; --deadline (deadline=...) gives it more time."
@@ -74,4 +82,6 @@ def _says_something(connection: Connection, seconds: float) -> bool:
 
 
 def _when(found: dict[str, Any]) -> str:
+    if "facts" in found:
+        return "in a later episode"
     return "in its first step" if "made" in found else "while it was made"

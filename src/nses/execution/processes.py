@@ -32,7 +32,7 @@ from nses.execution.evaluator import (
     result_fields,
 )
 from nses.execution.shared import anonymous_file, map_arrays, size_of
-from nses.execution.spawn import PATIENCE, packed, reason_of, spawn
+from nses.execution.spawn import PATIENCE, packed, reason_of, spawn, starting
 from nses.rollouts.episode import Interrupted, never
 
 log = logging.getLogger("nses")
@@ -93,11 +93,13 @@ class Processes:
             *result_fields(self.capacity, plan.moments_size, plan.behavior_size),
         ]
         setup = packed((plan, fields, noise_fields(noise_size)))
-        self.setup_descriptor = anonymous_file(len(setup), setup)
-        self.descriptor = anonymous_file(size_of(fields))
-        self.shared = map_arrays(self.descriptor, fields)
-        self.noise_descriptor = anonymous_file(size_of(noise_fields(noise_size)))
-        self.noise: Table = map_arrays(self.noise_descriptor, noise_fields(noise_size))["table"]
+        with starting():
+            self.setup_descriptor = anonymous_file(len(setup), setup)
+            self.descriptor = anonymous_file(size_of(fields))
+            self.shared = map_arrays(self.descriptor, fields)
+            self.noise_descriptor = anonymous_file(size_of(noise_fields(noise_size)))
+            noise = map_arrays(self.noise_descriptor, noise_fields(noise_size))
+        self.noise: Table = noise["table"]
         self.workers: list[Worker] = []
         try:
             self._recruit()

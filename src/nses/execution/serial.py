@@ -7,7 +7,8 @@ import numpy as np
 from nses.core.archive import Archive
 from nses.core.values import Candidates, Evaluation
 from nses.execution.evaluator import First, Judge, Plan, Runner, evaluation, result_fields
-from nses.rollouts.episode import Interrupted, never
+from nses.rollouts.episode import GymnasiumPlayer, Interrupted, never
+from nses.rollouts.foreign import generators_kept
 
 UNIT = 16
 
@@ -23,6 +24,12 @@ class Serial:
         self.runner, self.judge = Runner(plan, should_stop), Judge()
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
+        if isinstance(self.runner.player, GymnasiumPlayer):  # whose environment may use them
+            with generators_kept():
+                return self._evaluate(candidates, archive)
+        return self._evaluate(candidates, archive)
+
+    def _evaluate(self, candidates: Candidates, archive: Archive) -> Evaluation:
         n, plan = len(candidates), self.plan
         results = {
             name: np.zeros(shape, dtype)

@@ -1,5 +1,6 @@
 """Arrays in memory that processes share by descriptor: nothing in /dev/shm, nothing to clean up."""
 
+import math
 import mmap
 import os
 import tempfile
@@ -37,7 +38,7 @@ def map_arrays(descriptor: int, fields: Iterable[Field]) -> dict[str, NDArray[An
     memory = mmap.mmap(descriptor, max(1, size_of(fields)))
     arrays, offset = {}, 0
     for name, dtype, shape in fields:
-        count = int(np.prod(shape))
+        count = math.prod(shape)
         arrays[name] = np.frombuffer(memory, dtype, count, offset).reshape(shape)
         offset += _span((name, dtype, shape))
     return arrays
@@ -46,5 +47,5 @@ def map_arrays(descriptor: int, fields: Iterable[Field]) -> dict[str, NDArray[An
 def _span(field: Field) -> int:
     """Bytes of an array, rounded up so that the next one starts on a cache line."""
     _, dtype, shape = field
-    size = np.dtype(dtype).itemsize * int(np.prod(shape))
+    size = np.dtype(dtype).itemsize * math.prod(shape)
     return -(-size // ALIGNMENT) * ALIGNMENT

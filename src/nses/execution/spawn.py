@@ -9,6 +9,8 @@ import struct
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,30 @@ from nses.execution.cpus import ONE_THREAD
 PATIENCE = 5.0  # seconds that a process which is not playing may take to read or write a message
 
 WORKER = Path(__file__).with_name("worker.py")
+
+
+# What to do where the system has no more of something.
+REMEDIES = {
+    errno.EMFILE: "Raise the limit on open files (ulimit -n), lower --workers",
+    errno.ENFILE: "Close files in other programs, lower --workers",
+    errno.EFBIG: "Raise the limit on file sizes (ulimit -f), which shared memory counts against",
+    errno.EAGAIN: "Raise the limit on processes (ulimit -u), lower --workers",
+    errno.ENOMEM: "Free some memory, lower --workers",
+}
+
+
+@contextmanager
+def starting() -> Iterator[None]:
+    """What the system refuses while processes and their memory are set up, as a ValueError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in REMEDIES:
+            raise
+        raise ValueError(
+            f"worker processes cannot be started: {error.strerror}. {REMEDIES[error.errno]}, "
+            "or use --backend serial."
+        ) from error
 
 
 class Unsendable(ValueError):
@@ -41,13 +67,20 @@ def spawn(
     setup: int, descriptors: tuple[int, ...] = (), slot: int = 0
 ) -> tuple[subprocess.Popen[bytes], Connection]:
     """A process that knows `setup`: a worker with these descriptors, without any a first look."""
+    with starting():
+        return _spawn(setup, descriptors, slot)
+
+
+def _spawn(
+    setup: int, descriptors: tuple[int, ...], slot: int
+) -> tuple[subprocess.Popen[bytes], Connection]:
     ours, theirs = socket.socketpair()
     for option in (socket.SO_SNDTIMEO, socket.SO_RCVTIMEO):
         ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(PATIENCE), 0))
     passed = (theirs.fileno(), setup, *descriptors)
     main_thread = threading.current_thread() is threading.main_thread()
     # The process inherits the mask: no Ctrl-C before it is ready to ignore it.
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     try:
         process = subprocess.Popen(
             # -P: the current directory may hold modules that are not meant.
@@ -67,5 +100,13 @@ def reason_of(code: int) -> str:
     """How a process ended, for people."""
     if code >= 0:
         return "out of memory" if code == errno.ENOMEM else f"exit code {code}"
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    name = signal_name(-code)
     return f"{name}, often the kernel out of memory" if name == "SIGKILL" else name
+
+
+def signal_name(number: int) -> str:
+    """Of real-time signals Python names the first and the last only."""
+    first, last = getattr(signal, "SIGRTMIN", 0), getattr(signal, "SIGRTMAX", 0)
+    if first < number < last:
+        return f"SIGRTMIN+{number - first}"
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"

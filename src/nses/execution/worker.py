@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from types import FrameType
 from typing import Any
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(arguments: list[str]) -> int:
@@ -45,7 +45,7 @@ def _look(connection: Connection, setup: int) -> int:
         content = _told(setup)
         from nses.rollouts.look import stages
 
-        for stage in stages(pickle.loads(content)):
+        for stage in stages(*pickle.loads(content)):
             connection.send(stage)
     except MemoryError:
         raise
@@ -59,6 +59,9 @@ def _told(setup: int) -> bytes:
     """What the coordinator has to say, which may name modules on its path."""
     # All workers share one position in this file, which is left where it is.
     sys.path, content = pickle.loads(os.pread(setup, os.fstat(setup).st_size, 0))
+    from nses.execution.output import forgive
+
+    forgive()  # an environment may print
     return content
 
 
@@ -101,7 +104,7 @@ def _work(connection: Connection, setup: int, descriptors: list[int], slot: int)
         try:
             kind, *content = connection.recv()
         except (EOFError, ConnectionError):
-            runner.close()
+            runner.close(say=slot == 0)  # the others would say the same
             return 0
         if kind == "archive":
             known, entries = content

@@ -132,7 +132,7 @@ def _contest(task: str, stories: Sequence[Story]) -> Contest:
         count = "one run each" if len(lone) > 1 else "one run"
         notes.append(f"{', '.join(lone)}: {count}: no interval, and no test worth the name")
     notes += _unequal(groups)
-    if len({repr(sorted(_numerics(s.run).items())) for s in stories}) > 1:
+    if _differ([_numerics(story.run) for story in stories]):
         notes.append("the runs were begun with different versions or CPUs: see their reports")
     rows = tuple(_row(task, group, goal) for group in groups)
     return Contest(task, tuple(groups), rows, _pairs(task, groups), goal, tuple(notes))
@@ -220,6 +220,12 @@ def _unequal(groups: Sequence[Group]) -> list[str]:
 def _numerics(run: Run) -> dict[str, str]:
     """What the bits of a run depend on."""
     return {name: version for name, version in run.versions.items() if name != "nses"}
+
+
+def _differ(versions: Sequence[dict[str, str]]) -> bool:
+    """In something that they say; older runs say less."""
+    names = {name for those in versions for name in those}
+    return any(len({those[name] for those in versions if name in those}) > 1 for name in names)
 
 
 def goal_of(run: Run) -> float | None:

@@ -55,7 +55,7 @@ def show(findings: list[Finding], console: Console) -> bool:
     """Prints the findings; True if all is well."""
     table = Table.grid(padding=(0, 2))
     for finding in findings:
-        mark = "[red]✗[/red]" if finding.remedy else "[green]✓[/green]"
+        mark = Text("✗", "red") if finding.remedy else Text("✓", "green")
         fact = finding.fact + (f"\n→ {finding.remedy}" if finding.remedy else "")
         table.add_row(mark, finding.name, Text(fact))
     console.print(table, highlight=False)

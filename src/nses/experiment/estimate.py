@@ -17,7 +17,7 @@ from nses.execution.cpus import ONE_THREAD, usable_cpus
 from nses.execution.serial import Serial
 from nses.experiment.build import plan_of, policy_of, reference_of, task_of
 from nses.experiment.config import Config
-from nses.experiment.memory import archives_bytes, warn_of_memory
+from nses.experiment.memory import archives_bytes, check_memory, warn_of_memory
 from nses.experiment.progress import duration
 from nses.rollouts.policies import moments_size_of
 from nses.rollouts.tasks.task import Task
@@ -54,6 +54,7 @@ class Estimate:
 def estimate(config: Config) -> Estimate:
     """Plays episodes for two seconds and sums gradients of the real size."""
     task = task_of(config)
+    check_memory(config, task)
     warn_of_memory(config, task)
     policy = policy_of(config, task.facts, reference_of(config, task))
     workers = 1 if config.backend == "serial" else config.workers or usable_cpus()

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from nses.execution.cpus import ONE_THREAD
+from nses.execution.spawn import signal_name
 from nses.experiment.command import practical_flags, train_words
 from nses.experiment.config import Config
 from nses.experiment.interruption import Interruption, Stopped
@@ -109,7 +110,7 @@ class Child:
         if code is None:
             return None
         if code < 0:
-            return f"killed by {signal.Signals(-code).name}"
+            return f"killed by {signal_name(-code)}"
         return f"exit code {code}" if code else ""
 
     def last_words(self) -> list[str]:

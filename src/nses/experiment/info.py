@@ -73,7 +73,7 @@ def show_tasks(console: Console) -> None:
     console.print(table)
     console.print(
         f"Each has the recipes {', '.join(GENERAL)}.\n"
-        "GAME is frostbite, ms_pacman or any other of ale-py: pip install 'nses\\[atari]'.\n"
+        "GAME is frostbite, ms_pacman or any other of ale-py: pip install 'nses[atari]'.\n"
         "Any Gymnasium id works too; say what to be novel in (else: all of the last observation):\n"
         "  nses train CartPole-v1 --behavior final-observation:0\n"
         "and so does your own environment: nses train package.module:Environment --max-steps 500",

@@ -1,4 +1,7 @@
-"""Ctrl-C and SIGTERM: the first asks to stop at a safe point, a second Ctrl-C ends at once."""
+"""Ctrl-C, SIGTERM and SIGHUP: the first asks to stop at a safe point, a second Ctrl-C ends at once.
+
+SIGHUP says that the terminal has gone. Under `nohup` it is ignored, and stays so.
+"""
 
 import os
 import signal
@@ -20,7 +23,7 @@ class Stopped(BaseException):
 
 
 class Interruption:
-    """While active, SIGINT and SIGTERM set a flag. Only the main thread can listen to signals."""
+    """While active, these signals set a flag. Only the main thread can listen to signals."""
 
     def __init__(self) -> None:
         self.signum: int | None = None
@@ -28,8 +31,9 @@ class Interruption:
     def __enter__(self) -> "Interruption":
         self.active = threading.current_thread() is threading.main_thread()
         if self.active:
+            hangup = [] if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN else [signal.SIGHUP]
             self.previous = {
-                s: signal.signal(s, self._note) for s in (signal.SIGINT, signal.SIGTERM)
+                s: signal.signal(s, self._note) for s in (signal.SIGINT, signal.SIGTERM, *hangup)
             }
         return self
 

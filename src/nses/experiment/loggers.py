@@ -227,9 +227,13 @@ class TensorBoard:
         from tensorboardX.record_writer import RecordWriter
 
         folder = contained(directory, TENSORBOARD)
-        folder.mkdir(exist_ok=True)
         name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}"
-        self.writer: Any = RecordWriter(str(folder / name))
+        self.writer: Any = None
+        try:
+            folder.mkdir(exist_ok=True)
+            self.writer = RecordWriter(str(folder / name))
+        except OSError as error:  # a file in its place, for example
+            log.warning("TensorBoard events are not written: %s. Training goes on.", error)
         self._put(Event(wall_time=time.time(), file_version="brain.Event:2"))
         if generation:  # what was written beyond the checkpoint is void
             start = SessionLog(status=SessionLog.START)
@@ -259,4 +263,5 @@ class TensorBoard:
 
     def close(self) -> None:
         if self.writer is not None:
-            self.writer.close()
+            with suppress(OSError):  # every event was flushed, or is warned of
+                self.writer.close()

@@ -27,7 +27,7 @@ class ProgressView:
         self.shown = -math.inf
         self.text = ""
         self.bar = Progress(
-            TextColumn("[bold]{task.description}"),
+            TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=24),
             TextColumn("{task.completed:.0f}/{task.total:.0f}  {task.fields[left]}"),
             console=console,

@@ -35,6 +35,7 @@ from nses.experiment.storage import (
 )
 from nses.rollouts.policies.conv import PIXELS
 from nses.rollouts.reference import Reference
+from nses.rollouts.sources import PARTS
 from nses.rollouts.spaces import describe, input_of, output_of, space_from
 from nses.rollouts.tasks.task import Facts, Task
 
@@ -273,7 +274,13 @@ def load(directory: str | Path) -> Run:
         config = from_dict(document["config"])
         spaces = document["spaces"]
         size = encoding.count(spaces["behavior"], LARGEST_BEHAVIOR)
-        facts = Facts(space_from(spaces["observation"]), space_from(spaces["action"]), size)
+        sources = dict(document.get("sources", {}))
+        facts = Facts(
+            space_from(spaces["observation"]),
+            space_from(spaces["action"]),
+            size,
+            {part: _shortened(sources[part]) for part in PARTS if part in sources},
+        )
         versions = dict(document.get("versions", {}))
         if len(versions) > MOST_VERSIONS:
             raise ValueError(f"it names {len(versions):,} versions.")
@@ -341,6 +348,7 @@ def write_config(path: Path, config: Config, facts: Facts, own_task: bool) -> No
         "own_task": own_task,
         "spaces": spaces_of(facts),
         "versions": current_versions(),
+        "sources": facts.sources,
         "command": shlex.join(sys.argv),
         "resumed": [],
     }
@@ -389,6 +397,8 @@ def directory_of(config: Config) -> Path:
 def current_versions() -> dict[str, str]:
     """What the bits of a result depend on."""
     versions = {"python": platform.python_version(), "cpu": cpu_model()}
+    if libc := " ".join(platform.libc_ver()).strip():
+        versions["libc"] = libc
     for name in RECORDED:
         try:
             versions[name] = version(name)

@@ -25,6 +25,7 @@ from nses.core.traces import Trace, as_traces, is_trace
 from nses.core.values import Best, Member
 from nses.experiment.build import hyperparameters_of
 from nses.experiment.config import Config, changed
+from nses.experiment.memory import total_bytes
 
 # Settings of tasks, policies and runs, which are not a Strategy's business.
 UNUSED = {f.name for f in fields(Config)} - {
@@ -80,6 +81,12 @@ class Strategy:
             for row in thetas
         )
         self.d = thetas.shape[1]
+        asked = 4 * self.d * (config.n + len(thetas))
+        if asked > total_bytes():
+            raise ValueError(
+                f"ask() would return {config.n + len(thetas):,} vectors of {self.d:,} numbers, "
+                f"{asked / 1e9:,.1f} GB; this machine has {total_bytes() / 1e9:,.1f} GB: lower n."
+            )
         self.table = np.empty(noise.table_size(self.d), np.float32)
         noise.fill_table(self.table, seed)
         self.generation = 0

@@ -22,7 +22,7 @@ from nses.experiment.endings import ARCHIVE, BEST, has_ended, mend_archive, writ
 from nses.experiment.history import HISTORY, line_of
 from nses.experiment.interruption import Interruption, Stopped
 from nses.experiment.loggers import METRICS, TENSORBOARD, GenerationLog, TensorBoard, record_of
-from nses.experiment.memory import warn_of_memory
+from nses.experiment.memory import check_memory, warn_of_memory
 from nses.experiment.place import absolute, same_place
 from nses.experiment.recipes import recipe as recipe_of
 from nses.experiment.run import (
@@ -108,6 +108,7 @@ def _pursue(config: Config, directory: Path, own: Task | None, listener: Listene
     task = task_of(config, own)
     config = replace(config, distance=task.distance)
     task = _looked_at(task, config)  # one that does not work is found before anything is written
+    check_memory(config, task)
     with ExitStack() as stack:
         stack.enter_context(_opened(directory))
         new = not os.path.lexists(directory / CONFIG)
@@ -139,7 +140,16 @@ def _pursue(config: Config, directory: Path, own: Task | None, listener: Listene
 
 def _looked_at(task: Task, config: Config) -> Task:
     """The task with what a first look found; TaskBroken if it does not work."""
-    return task if is_ours(task) else task.knowing(look(task, config.deadline).facts)
+    if is_ours(task):
+        return task
+    found = look(task, config.deadline)
+    if found.difference:
+        log.warning(
+            "episodes of %s depend on what was played before: results will depend on the number "
+            "of workers and on interruptions. %s 'nses check' looks again.",
+            task.name, found.difference,
+        )  # fmt: skip
+    return task.knowing(found.facts)
 
 
 def _nobody(state: State, record: dict[str, Any]) -> None:
@@ -189,6 +199,12 @@ def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -
                 "the run was begun with %s %s, this is %s: the bits may differ.",
                 name, version, now.get(name, "missing"),
             )  # fmt: skip
+    for name, source in run.facts.sources.items():
+        if task.facts.sources.get(name) != source:
+            log.warning(
+                "the code of the %s is not that with which the run was begun: the bits may differ.",
+                name,
+            )
     if run.config != config or run.versions != now:
         note_resumption(directory, config, loaded.state.generation)
     return loaded.state

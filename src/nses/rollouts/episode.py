@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, generator
-from nses.rollouts.foreign import Interrupted
+from nses.rollouts.foreign import Interrupted, seed_global_generators
 from nses.rollouts.native.network import take_in
 from nses.rollouts.policies import Policy, moments_size_of
 from nses.rollouts.spaces import Input, Output, input_of, output_of
@@ -109,6 +109,7 @@ class GymnasiumPlayer:
     def __init__(self, task: Task, policy: Policy):
         self.task, self.policy = task, policy
         self.should_stop: Callable[[], bool] = never
+        self.foreign = not is_ours(task)
         self.environment = task.make()
         self.input = input_of(self.environment.observation_space)
         self.output = output_of(self.environment.action_space)
@@ -149,6 +150,8 @@ class GymnasiumPlayer:
         sums = np.zeros((2, self.input.size))
         total, length, end = 0.0, 0, False
 
+        if self.foreign:
+            seed_global_generators(seed)
         observation, info = self.environment.reset(seed=seed)
         yield length, total
         while not end and length < limit:
@@ -176,7 +179,7 @@ class GymnasiumPlayer:
     def warm_up(self) -> None:
         """An environment of others is not touched: who knows what it remembers."""
         take_in(np.zeros(self.input.size), np.zeros((2, self.input.size)), False)
-        if is_ours(self.task):
+        if not self.foreign:
             theta = np.zeros(self.policy.size, np.float32)
             steps = self.steps(theta, initial(moments_size_of(self.policy)), seed=0)
             next(steps)

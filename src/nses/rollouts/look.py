@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from nses.rollouts.repetition import differences
 from nses.rollouts.spaces import describe, space_from
 from nses.rollouts.tasks.task import Facts, Task
 
@@ -16,25 +17,41 @@ Stage = tuple[str, Any]  # its name, and what it found, as data
 
 @dataclass(frozen=True)
 class Look:
-    """What a first look found."""
+    """What a look found; how episodes depend on more than their seed, empty if they do not."""
 
     facts: Facts
+    difference: str = ""
 
 
-def stages(task: Task) -> Iterator[Stage]:
-    """The look, stage by stage; ValueError where the task does not work."""
+def stages(task: Task, thorough: bool = False) -> Iterator[Stage]:
+    """The look, stage by stage; ValueError where the task does not work.
+
+    A thorough one ends with all of `check_task`, any other with a comparison of a few episodes.
+    """
     environment = task.made()
     try:
         yield "made", None
         facts = task.facts_in(environment)
         shown = describe(facts.observation_space), describe(facts.action_space)
-        yield "facts", (*shown, facts.behavior_size)
+        yield "facts", (*shown, facts.behavior_size, facts.sources)
+        if not thorough:
+            with suppress(Exception):  # an episode that fails is for whoever plays in earnest
+                for difference in differences(task, environment):
+                    yield "difference", difference
+                    if difference:
+                        break
     finally:
         with suppress(Exception):  # it has shown what it can do
             environment.close()
+    if thorough:
+        from nses.rollouts.conformance import check_task  # which compiles
+
+        check_task(task)
+        yield "checked", None
 
 
 def look_of(found: dict[str, Any]) -> Look:
     """All stages together."""
-    observation, action, behavior_size = found["facts"]
-    return Look(Facts(space_from(observation), space_from(action), behavior_size))
+    observation, action, behavior_size, sources = found["facts"]
+    facts = Facts(space_from(observation), space_from(action), behavior_size, sources)
+    return Look(facts, found.get("difference", ""))

@@ -1,8 +1,13 @@
 """Random play, which shows virtual batch norm what a task looks like (PAPER: policies)."""
 
+from contextlib import suppress
+from typing import Any
+
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from nses.rollouts.foreign import Quit, errors_only, generators_kept, seed_global_generators
 from nses.rollouts.tasks.task import Task
 
 Reference = NDArray[np.uint8]  # observations, (count, ...)
@@ -12,20 +17,32 @@ KEPT = 0.01  # of the observations
 
 def random_observations(task: Task, count: int, rng: np.random.Generator) -> Reference:
     """What random play sees, (count, ...): each observation is kept with probability 0.01."""
-    environment = task.make()
+    environment = task.made()
     try:
-        space = environment.action_space
-        space.seed(int(rng.integers(1 << 31)))
-        kept, wait, end, length = [], int(rng.geometric(KEPT)), True, 0
-        while len(kept) < count:
-            if end or length == task.step_limit:
-                environment.reset(seed=int(rng.integers(1 << 31)))
-                length = 0
-            observation, _, terminated, truncated, _ = environment.step(space.sample())
-            end, length, wait = terminated or truncated, length + 1, wait - 1
-            if wait == 0:
-                kept.append(np.array(observation))
-                wait = int(rng.geometric(KEPT))
+        with generators_kept(), errors_only():
+            return np.stack(_observations(task, environment, count, rng))
+    except Quit as error:
+        raise ValueError(f"random play in {task.name!r} failed: {error}") from error
     finally:
-        environment.close()
-    return np.stack(kept)
+        with suppress(Exception):  # it has shown enough
+            environment.close()
+
+
+def _observations(
+    task: Task, environment: gym.Env[Any, Any], count: int, rng: np.random.Generator
+) -> list[NDArray[np.uint8]]:
+    space = environment.action_space
+    space.seed(int(rng.integers(1 << 31)))
+    kept, wait, end, length = [], int(rng.geometric(KEPT)), True, 0
+    while len(kept) < count:
+        if end or length == task.step_limit:
+            seed = int(rng.integers(1 << 31))
+            seed_global_generators(seed)
+            environment.reset(seed=seed)
+            length = 0
+        observation, _, terminated, truncated, _ = environment.step(space.sample())
+        end, length, wait = terminated or truncated, length + 1, wait - 1
+        if wait == 0:
+            kept.append(np.array(observation))
+            wait = int(rng.geometric(KEPT))
+    return kept

@@ -32,6 +32,13 @@ class Output:
 
 def input_of(space: spaces.Space[Any]) -> Input:
     """How to flatten observations of a space."""
+    found = _input_of(space)
+    if found.size < 1:
+        raise ValueError(f"observations must have one number at least, got {space}.")
+    return found
+
+
+def _input_of(space: spaces.Space[Any]) -> Input:
     match space:
         case spaces.Box() | spaces.MultiBinary():
             size = int(np.prod(space.shape))
@@ -58,6 +65,13 @@ def input_of(space: spaces.Space[Any]) -> Input:
 
 def output_of(space: spaces.Space[Any]) -> Output:
     """How to turn network outputs into actions of a space. Actions never leave the space."""
+    found = _output_of(space)
+    if found.size < 1:
+        raise ValueError(f"actions must have one number at least, got {space}.")
+    return found
+
+
+def _output_of(space: spaces.Space[Any]) -> Output:
     match space:
         case spaces.Discrete():
             start = int(space.start)

@@ -2,7 +2,8 @@
 
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,16 +13,19 @@ from numpy.typing import NDArray
 
 from nses.rollouts.behaviors import Behavior
 from nses.rollouts.foreign import errors_only
+from nses.rollouts.sources import sources_of
 from nses.rollouts.spaces import input_of, output_of
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What one look at a task tells: its spaces and the length of its behavior, 0 of a trace."""
+    """What one look at a task tells: its spaces, the length of its behavior (0 of a trace) and a
+    digest of the source of each part that is a user's own."""
 
     observation_space: spaces.Space[Any]
     action_space: spaces.Space[Any]
     behavior_size: int
+    sources: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ class Task:
         try:
             return self.facts_in(environment)
         finally:
-            environment.close()
+            with suppress(Exception), errors_only():  # it has shown what it can do
+                environment.close()
 
     def knowing(self, facts: Facts) -> "Task":
         """This task after a look at it, which need not be taken again."""
@@ -52,12 +57,19 @@ class Task:
         return task
 
     def facts_in(self, environment: gym.Env[Any, Any]) -> Facts:
+        for name in ("observation_space", "action_space"):
+            if getattr(environment, name, None) is None:
+                raise ValueError(
+                    f"the environment of {self.name!r} has no {name}; set it in __init__, as "
+                    "Gymnasium asks."
+                )
         input_of(environment.observation_space)
         output_of(environment.action_space)
         observation, info = self._first_step(environment)
         b = self._first_behavior(observation, info)
         size = 0 if self.behavior.summary == "trace" else b.size
-        return Facts(environment.observation_space, environment.action_space, size)
+        sources = sources_of(environment, self.behavior.probe)
+        return Facts(environment.observation_space, environment.action_space, size, sources)
 
     def _first_behavior(self, observation: Any, info: dict[str, Any]) -> NDArray[Any]:
         try:

@@ -1,0 +1,67 @@
+"""Whether a run that was disturbed is the one that was not, and what it left behind."""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import nses
+from nses.experiment import checkpoint
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that a run promises to repeat."""
+
+    state: str
+    retest: list[float]
+    archive: str
+    logs: dict[str, dict[int, str]]  # file → generation → its line without the clock's numbers
+    gaps: frozenset[int]  # generations that the logs say they have lost
+
+
+def evidence(home: Path) -> Evidence:
+    run = nses.load(home)
+    logs, gaps = {}, set()
+    for name in ("metrics.jsonl", "history.jsonl"):
+        records = [json.loads(line) for line in (home / name).read_text().splitlines()]
+        logs[name] = {r["generation"]: _lasting(r) for r in records if "generation" in r}
+        gaps |= {g for r in records if "gap" in r for g in range(r["gap"][0], r["gap"][1] + 1)}
+    archive = checkpoint.load_archive(home / "archive.safetensors")
+    state = checkpoint.digest(run.state, [])
+    return Evidence(state, run.retest, archive.rows.tobytes().hex(), logs, frozenset(gaps))
+
+
+def _lasting(record: dict[str, Any]) -> str:
+    return json.dumps({k: v for k, v in record.items() if k not in checkpoint.VOLATILE})
+
+
+def differences(found: Evidence, right: Evidence) -> list[str]:
+    """How a disturbed run differs from the undisturbed one; lines may be missing in gaps."""
+    different = [
+        name
+        for name in ("state", "retest", "archive")
+        if getattr(found, name) != getattr(right, name)
+    ]
+    for name, lines in right.logs.items():
+        ours = found.logs[name]
+        wrong = [g for g, line in lines.items() if ours.get(g, line) != line]
+        missing = [g for g in lines if g not in ours and g not in found.gaps]
+        extra = [g for g in ours if g not in lines]
+        different += [f"{name}: {g} differs" for g in wrong[:3]]
+        different += [f"{name}: {g} is missing" for g in missing[:3]]
+        different += [f"{name}: {g} is too many" for g in extra[:3]]
+    return different
+
+
+def shared_memory() -> set[str]:
+    """Names in /dev/shm that no living process has open or mapped."""
+    names = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+    used = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            used |= {os.readlink(x) for x in (process / "fd").iterdir()}
+            used |= {line.split()[-1] for line in (process / "maps").read_text().splitlines()}
+    return {name for name in names if f"/dev/shm/{name}" not in used}

@@ -1,0 +1,277 @@
+"""What can happen to a run in training: a plan drawn from a seed, and how each fault is done.
+
+Every fault is one from which exact recovery is promised. One that could not be done says so.
+"""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+MARK = "NSES_SOAK"  # in the environment of every process that a soak starts
+ENDS = 60.0  # seconds that a process may take to end after it was told to
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What happens next; `damage` is what happens to the files where the process has ended."""
+
+    kind: str
+    pause: float  # seconds of training before it
+    patient: bool  # whether a generation must be done since the last one
+    seconds: float  # how long it lasts
+    number: int  # chooses a worker, a byte or a size
+    damage: str | None
+
+
+def plan(seed: int) -> Iterator[Fault]:
+    """Faults without end; a pure function of the seed."""
+    for i in range(10**9):
+        rng = Random(f"soak {seed} {i}")
+        kind = rng.choices(sorted(KINDS), [WEIGHTS.get(name, 2) for name in sorted(KINDS)])[0]
+        yield Fault(
+            kind,
+            pause=round(rng.uniform(0.0, 1.5), 3),
+            patient=kind in POLITE or rng.random() < 0.7,
+            seconds=round(rng.choice((0.3, 1.0, 2.0, LONG)), 3) if kind in LASTING else 0.0,
+            number=rng.randrange(1 << 20),
+            damage=rng.choice((None, *sorted(DAMAGES))) if kind in ENDING else None,
+        )
+
+
+@dataclass
+class Training:
+    """A process that trains, and the pipe that it prints to."""
+
+    home: Path
+    process: subprocess.Popen[bytes]
+    mark: str
+    reader: int | None  # None once its standard output is closed
+
+    def drain(self) -> None:
+        """Read what it printed, so that it never waits for us."""
+        with suppress(BlockingIOError):
+            while self.reader is not None and os.read(self.reader, 1 << 16):
+                pass
+
+    def close(self) -> None:
+        if self.reader is not None:
+            os.close(self.reader)
+            self.reader = None
+
+    @property
+    def workers(self) -> list[int]:
+        """Processes that play, by number."""
+        pid = self.process.pid
+        with suppress(OSError):
+            names = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            return [int(name) for name in names if _plays(int(name))]
+        return []
+
+
+def _plays(pid: int) -> bool:
+    with suppress(OSError):
+        return b"worker.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
+
+
+def marked(mark: str) -> list[int]:
+    """All living processes that carry the mark."""
+    found, wanted = [], f"{MARK}={mark}".encode()
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state = (path / "stat").read_text().rpartition(")")[2].split()[0]
+            if state not in "ZX" and wanted in (path / "environ").read_bytes().split(b"\0"):
+                found.append(int(path.name))
+    return found
+
+
+def generation_of(home: Path) -> int:
+    """The last generation that the log tells of."""
+    with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
+        with (home / "metrics.jsonl").open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - 8192))
+            lines = file.read().split(b"\n")
+        return int(json.loads(lines[-2])["generation"])  # the last one has its end
+    return 0
+
+
+# In each of these, the fault was done if the answer is True.
+
+
+def _kill_worker(training: Training, fault: Fault) -> bool:
+    pid = _a_worker(training, fault)
+    return pid is not None and _send(pid, signal.SIGKILL)
+
+
+def _stop_worker(training: Training, fault: Fault) -> bool:
+    """Frozen, as by a machine that swaps; for the longest time, until it counts as hanging."""
+    pid = _a_worker(training, fault)
+    if pid is None or not _send(pid, signal.SIGSTOP):
+        return False
+    _let_pass(training, fault.seconds)
+    if _plays(pid):  # else it was replaced meanwhile
+        _send(pid, signal.SIGCONT)
+    return True
+
+
+def _stop_coordinator(training: Training, fault: Fault) -> bool:
+    if not _send(training.process.pid, signal.SIGSTOP):
+        return False
+    _let_pass(training, fault.seconds)
+    return _send(training.process.pid, signal.SIGCONT)
+
+
+def _kill_coordinator(training: Training, fault: Fault) -> bool:
+    return _send(training.process.pid, signal.SIGKILL)
+
+
+def _kill_group(training: Training, fault: Fault) -> bool:
+    os.killpg(training.process.pid, signal.SIGKILL)
+    return True
+
+
+def _terminate(training: Training, fault: Fault) -> bool:
+    return _send(training.process.pid, signal.SIGTERM)
+
+
+def _interrupt(training: Training, fault: Fault) -> bool:
+    return _send(training.process.pid, signal.SIGINT)
+
+
+def _interrupt_twice(training: Training, fault: Fault) -> bool:
+    if not _send(training.process.pid, signal.SIGINT):
+        return False
+    time.sleep(0.05)
+    _send(training.process.pid, signal.SIGINT)
+    return True
+
+
+def _fill_disk(training: Training, fault: Fault) -> bool:
+    """No file may grow beyond a size for some time: every write of more than that fails."""
+    pid, hard = training.process.pid, resource.RLIM_INFINITY
+    try:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (fault.number % 20_000, hard))
+        _let_pass(training, fault.seconds)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+    except ProcessLookupError:  # it has given up, as it may
+        return training.process.wait(ENDS) == 4
+    return True
+
+
+def _close_output(training: Training, fault: Fault) -> bool:
+    if training.reader is None:
+        return False
+    training.close()
+    return True
+
+
+def _a_worker(training: Training, fault: Fault) -> int | None:
+    workers = training.workers
+    return workers[fault.number % len(workers)] if workers else None
+
+
+def _send(pid: int, signum: int) -> bool:
+    try:
+        os.kill(pid, signum)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _let_pass(training: Training, seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        training.drain()
+        time.sleep(0.05)
+
+
+# Damage to the files of a run that nobody is at work in.
+
+
+def _flip_newest(home: Path, number: int) -> bool:
+    """A bit of the newest checkpoint, where there is an older one."""
+    checkpoints = sorted(home.glob("checkpoints/[0-9]*"))
+    if len(checkpoints) < 2:
+        return False
+    return _flip(sorted(checkpoints[-1].iterdir())[number % 3], number)
+
+
+def _tear(name: str) -> Callable[[Path, int], bool]:
+    def tear(home: Path, number: int) -> bool:
+        """The end of the last line, which a checkpoint never depends on while it is torn."""
+        checkpoints = sorted(home.glob("checkpoints/[0-9]*"))
+        if not checkpoints or generation_of(home) <= int(checkpoints[-1].name):
+            return False
+        path = home / name
+        lines = path.read_bytes().splitlines(keepends=True)
+        os.truncate(path, path.stat().st_size - 1 - number % (len(lines[-1]) - 1))
+        return True
+
+    return tear
+
+
+def _lose_pointer(home: Path, number: int) -> bool:
+    path = home / "checkpoints" / "latest.json"
+    existed = path.exists()
+    path.unlink(missing_ok=True)
+    return existed
+
+
+def flip_best(home: Path, number: int) -> bool:
+    return _flip(home / "best.safetensors", number)
+
+
+def lose_archive(home: Path, number: int) -> bool:
+    path = home / "archive.safetensors"
+    existed = path.exists()
+    path.unlink(missing_ok=True)
+    return existed
+
+
+def _flip(path: Path, number: int) -> bool:
+    if not path.is_file() or not path.stat().st_size:
+        return False
+    data = bytearray(path.read_bytes())
+    data[number % len(data)] ^= 1 << number % 8
+    path.write_bytes(data)
+    return True
+
+
+LONG = 8.0  # seconds, longer than the deadline of an episode in a soak
+KINDS: dict[str, Callable[[Training, Fault], bool]] = {
+    "kill -9 a worker": _kill_worker,
+    "SIGSTOP a worker": _stop_worker,
+    "SIGSTOP the coordinator": _stop_coordinator,
+    "kill -9 the coordinator": _kill_coordinator,
+    "kill -9 the process group": _kill_group,
+    "SIGTERM": _terminate,
+    "SIGINT": _interrupt,
+    "SIGINT twice": _interrupt_twice,
+    "full disk": _fill_disk,
+    "close standard output": _close_output,
+}
+WEIGHTS = {"kill -9 a worker": 4, "SIGINT twice": 1, "close standard output": 1}
+ENDING = frozenset(
+    ["kill -9 the coordinator", "kill -9 the process group", "SIGTERM", "SIGINT", "SIGINT twice"]
+)
+# Done only while a run is under way: before, Python itself would answer.
+POLITE = frozenset(["SIGTERM", "SIGINT", "SIGINT twice", "full disk", "close standard output"])
+LASTING = frozenset(["SIGSTOP a worker", "SIGSTOP the coordinator", "full disk"])
+DAMAGES: dict[str, Callable[[Path, int], bool]] = {
+    "flip a bit of the newest checkpoint": _flip_newest,
+    "tear the last line of metrics": _tear("metrics.jsonl"),
+    "tear the last line of history": _tear("history.jsonl"),
+    "lose latest.json": _lose_pointer,
+}
+AFTER: dict[str, Callable[[Path, int], bool]] = {  # done to a finished run
+    "flip a bit of best.safetensors": flip_best,
+    "lose archive.safetensors": lose_archive,
+}

@@ -1,0 +1,100 @@
+"""Whether an episode is the same whatever was played before it, and by whom.
+
+Where it is not, results depend on the number of workers.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.rollouts.foreign import errors_only, seed_global_generators
+from nses.rollouts.spaces import input_of
+from nses.rollouts.tasks.task import Task
+
+STEPS = 200  # of an episode, at most
+SECONDS = 0.6  # for each of five episodes: slow environments are compared as far as they get
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """Reward, whether it ended and flat observation of the reset and of every step; b at the end.
+
+    An episode for which there was no time has no behavior.
+    """
+
+    seed: int
+    rows: list[Floats]
+    behavior: NDArray[Any] | None
+
+
+def differences(task: Task, environment: gym.Env[Any, Any]) -> Iterator[str]:
+    """Plays A, B, A in an environment, and B, A in a new one; says after each what differs.
+
+    Nothing can differ in the first two, nor in an environment that is sound.
+    """
+    space = environment.action_space
+    space.seed(0)
+    actions = [space.sample() for _ in range(min(STEPS, task.step_limit))]
+    first: dict[int, Played] = {}
+    for seed in (1, 2):
+        first[seed] = _play(task, environment, seed, actions)
+        yield ""
+    yield difference(first[1], _play(task, environment, 1, actions), "once more")
+    with closing(task.made()) as another:
+        for seed in (2, 1):
+            again = _play(task, another, seed, actions)
+            yield difference(first[seed], again, "in a new environment")
+
+
+def difference(expected: Played, again: Played, where: str) -> str:
+    """Where two episodes of one seed part, in a sentence for people; empty if they do not."""
+    for step, (a, b) in enumerate(zip(expected.rows, again.rows, strict=False)):
+        if not np.array_equal(a, b, equal_nan=True):
+            reset = f"reset(seed={expected.seed})"
+            return (
+                "the same seed and actions must give the same episode, but "
+                f"{f'step {step} after {reset}' if step else reset} gave the reward {a[0]} and the "
+                f"observation {_short(a[2:])}, {where} {b[0]} and {_short(b[2:])}; start every "
+                "state anew in reset and draw all random numbers from self.np_random, after "
+                "super().reset(seed=seed)."
+            )
+    a, b = expected.behavior, again.behavior
+    if a is not None and b is not None and not np.array_equal(a, b, equal_nan=True):
+        return (
+            f"the same episode must have the same behavior, got {_short(a)}, {where} {_short(b)}; "
+            "a behavior may depend on nothing but observation and info."
+        )
+    return ""
+
+
+def _play(task: Task, environment: gym.Env[Any, Any], seed: int, actions: Sequence[Any]) -> Played:
+    until = time.monotonic() + SECONDS
+    flatten = input_of(environment.observation_space).flatten
+    record = task.behavior.record(task.step_limit)
+    with errors_only():
+        seed_global_generators(seed)  # as whoever plays in earnest
+        observation, info = environment.reset(seed=seed)
+        rows = [np.concatenate([[0.0, 0.0], flatten(observation)])]
+        for action in actions:
+            if time.monotonic() > until:
+                return Played(seed, rows, None)
+            observation, reward, terminated, truncated, info = environment.step(action)
+            end = bool(terminated or truncated)
+            rows.append(np.concatenate([[float(reward), end], flatten(observation)]))
+            if record.every_step:
+                record.see(observation, info)
+            if end:
+                break
+        return Played(seed, rows, record.result(observation, info))
+
+
+def _short(numbers: Any) -> str:
+    return np.array2string(np.asarray(numbers), threshold=8, edgeitems=3, separator=", ")

@@ -1,0 +1,55 @@
+"""The files that a task's own code comes from, so that a run can say when they have changed."""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import gymnasium as gym
+
+LIBRARIES = {"nses", "gymnasium", "builtins", "typing", "abc"}  # of which a run records versions
+PARTS = ("environment", "behavior")  # of a task, which may be a user's own
+LARGEST = 16 << 20  # bytes of a file
+
+
+def sources_of(environment: gym.Env[Any, Any], probe: Any) -> dict[str, str]:
+    """SHA-256 of the source of the environment and of its behavior, where there is one to find."""
+    found = {
+        "environment": _digest(_files(_classes(environment))),
+        "behavior": _digest(_files([probe if isinstance(probe, FunctionType) else type(probe)])),
+    }
+    return {name: digest for name, digest in found.items() if digest}
+
+
+def _classes(environment: gym.Env[Any, Any]) -> Iterator[type]:
+    """Of the environment and all its wrappers, with all that they derive from."""
+    layer = environment
+    while True:
+        yield from type(layer).__mro__
+        if not isinstance(layer, gym.Wrapper):
+            return
+        layer = layer.env
+
+
+def _files(owners: Iterable[Any]) -> set[Path]:
+    """Taken from code, which knows its file also where a module's name has gone to a worker."""
+    files = set()
+    for owner in owners:
+        if str(owner.__module__).partition(".")[0] in LIBRARIES:
+            continue
+        parts = [owner] if isinstance(owner, FunctionType) else vars(owner).values()
+        files |= {Path(x.__code__.co_filename) for x in parts if isinstance(x, FunctionType)}
+    return files
+
+
+def _digest(files: Iterable[Path]) -> str:
+    """Of all that can be read; code that was typed in has no file."""
+    contents = []
+    for file in files:
+        try:
+            if file.is_file() and file.stat().st_size <= LARGEST:
+                contents.append(hashlib.sha256(file.read_bytes()).digest())
+        except OSError:
+            continue
+    return hashlib.sha256(b"".join(sorted(contents))).hexdigest() if contents else ""
