@@ -214,6 +214,33 @@ def test_s5_a_damaged_line_is_refused_by_name(trained, tmp_path, field):
         rebuild(run, 25)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [('"member": 0', '"member": 1'), ('"f": "', '"f": "BBBB')]
+)
+def test_s5_one_changed_letter_of_a_line_that_can_still_be_read_is_noticed(
+    trained, tmp_path, before, after
+):
+    run, _ = trained
+    shutil.copytree(run.path, tmp_path / "r")
+    lines = lines_of(run)
+    at = next(i for i, line in enumerate(lines) if before in line)
+    start, line = lines[at].index(before), lines[at]
+    lines[at] = line[:start] + after + line[start + len(after) :]  # as long as it was
+    (tmp_path / "r" / HISTORY).write_text("\n".join(lines) + "\n")
+    with pytest.raises(CheckpointRefused, match=f"generation {at + 1} .* is damaged"):
+        nses.load(tmp_path / "r").policy(f"generation:{at + 1}")
+
+
+def test_a_line_of_an_older_run_has_no_checksum_and_is_read(trained, tmp_path):
+    run, _ = trained
+    shutil.copytree(run.path, tmp_path / "r")
+    records = [json.loads(line) for line in lines_of(run)]
+    older = [{k: v for k, v in record.items() if k != "sha256"} for record in records]
+    (tmp_path / "r" / HISTORY).write_text("".join(json.dumps(r) + "\n" for r in older))
+    past, present = (nses.load(p).policy("generation:9") for p in (tmp_path / "r", run.path))
+    assert np.array_equal(past.theta, present.theta)
+
+
 def test_s5_a_damaged_line_does_not_hinder_what_came_before_it(trained, tmp_path):
     shutil.copytree(trained[0].path, tmp_path / "r")
     run = nses.load(tmp_path / "r")

@@ -470,6 +470,18 @@ def test_h3_each_file_of_value_alone_is_reason_enough_to_refuse(tmp_path, left):
     assert contents(tmp_path / "other").keys() == {tmp_path / "other" / left}
 
 
+@pytest.mark.parametrize("name", ["history.jsonl", "metrics.jsonl", "reference.safetensors"])
+def test_h3_a_resume_that_is_refused_for_one_file_has_not_changed_the_others(tmp_path, name):
+    run = train(tmp_path / "run", generations=2)
+    (run.path / name).unlink(missing_ok=True)
+    (run.path / name).mkdir()
+    files = [path for path in run.path.rglob("*") if path.is_file() and path.name != ".lock"]
+    before = {path: path.read_bytes() for path in files}
+    with pytest.raises(CheckpointRefused, match=name):
+        nses.resume(run.path, generations=3)
+    assert {path: path.read_bytes() for path in files} == before
+
+
 def test_h3_a_configuration_alone_is_begun_by_the_same_settings_and_refused_to_others(tmp_path):
     run = train(tmp_path / "run", generations=1)
     for path in run.path.iterdir():

@@ -16,10 +16,12 @@ from numpy.typing import NDArray
 
 from nses.core.moments import Moments, nothing
 from nses.core.values import Evaluation, Floats, Report
+from nses.experiment.encoding import canonical, sha256
 from nses.experiment.loggers import read_generations
 from nses.experiment.storage import CheckpointRefused
 
 HISTORY = "history.jsonl"
+SEAL = "sha256"  # of a line: its first digits; one flipped bit would give another policy
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +53,7 @@ def line_of(report: Report) -> dict[str, Any]:
     if e.moments.count:
         line["count"] = e.moments.count
         line["sum"], line["square"] = _text(e.moments.sum), _text(e.moments.square)
-    return line
+    return line | {SEAL: _seal(line)}
 
 
 def read_history(
@@ -70,6 +72,8 @@ def read_history(
                 sums = (_numbers(record[name], moments_size) for name in ("sum", "square"))
                 observed = Moments(float(record["count"]), *sums)
             f, N = (_numbers(record[name], n) for name in ("f", "N"))
+            if record.get(SEAL, "") not in ("", _seal(record)):  # older runs have none
+                raise ValueError("SHA-256 differs")
             yield Line(
                 int(generation), int(record["member"]), float(record["weight"]), f, N, observed
             )
@@ -77,6 +81,10 @@ def read_history(
             raise CheckpointRefused(
                 f"generation {generation} in {path} is damaged: {error}"
             ) from error
+
+
+def _seal(line: dict[str, Any]) -> str:
+    return sha256(canonical({name: x for name, x in line.items() if name != SEAL}))[:16]
 
 
 def _text(x: NDArray[np.float64]) -> str:

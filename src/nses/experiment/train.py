@@ -36,7 +36,13 @@ from nses.experiment.run import (
     spaces_of,
     write_config,
 )
-from nses.experiment.storage import CheckpointRefused, DirectoryLock, StorageFailed, contained
+from nses.experiment.storage import (
+    CheckpointRefused,
+    DirectoryLock,
+    StorageFailed,
+    contained,
+    regular_file,
+)
 from nses.rollouts.episode import Interrupted
 from nses.rollouts.reference import Reference
 from nses.rollouts.tasks.gymnasium import is_ours
@@ -205,6 +211,7 @@ def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -
                 "the code of the %s is not that with which the run was begun: the bits may differ.",
                 name,
             )
+    _refuse_unreadable(run)
     if run.config != config or run.versions != now:
         note_resumption(directory, config, loaded.state.generation)
     return loaded.state
@@ -259,6 +266,15 @@ def _other_shapes(task: Task, run: Run) -> list[str]:
         for name in here
         if here[name] != there[name]
     ]
+
+
+def _refuse_unreadable(run: Run) -> None:
+    """What training goes on from has to be readable before anything is changed."""
+    for path in (run.path / METRICS, run.path / HISTORY):
+        if os.path.lexists(path):
+            with regular_file(path):
+                pass
+    run.reference  # noqa: B018
 
 
 def _refuse_another(directory: Path, lines: list[str]) -> None:
