@@ -9,7 +9,7 @@ import os
 import re
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -110,7 +110,7 @@ def read(trial: Trial, rng: Random) -> None:
         for name, reader in READERS.items():
             _tried(trial, name, lambda reader=reader: reader(run))
         for which in POLICIES:
-            _check_policy(trial, run, which)
+            _check_policy(trial, replace(run), which)  # one that has not said anything yet
     else:
         _tried(trial, "watch", lambda: Watcher([trial.home]).look())
     _unchanged(trial, "reading", before, snapshot(trial.home))
@@ -216,10 +216,10 @@ def run_command(trial: Trial, words: list[str]) -> None:
     after = snapshot(trial.home)
     if words[0] != "resume":
         _unchanged(trial, words[0], before, after, may_add=words[0] == "compare")
-    elif code:
+    elif code in (2, 3):  # refused; training that fails later has gone on until then
         kept = {name: x for name, x in before.items() if Path(name).name != ".lock"}
         _unchanged(trial, f"refused {words[0]}", kept, after, may_add=True)
-    else:
+    elif code == 0:
         _check_resumed(trial, generations)
     if "--json" in words and code == 0:
         _check_json(trial, words, text)
@@ -236,7 +236,8 @@ def exit_code(words: list[str]) -> int:
 
 def judged(words: list[str], code: int, text: str) -> list[Finding]:
     """What is wrong with the end of a command."""
-    if "Traceback (most recent call last)" in text or "a bug of ours" in text:
+    of_a_task = code in (2, 5) and words[:1] in (["train"], ["check"], ["estimate"], ["resume"])
+    if "a bug of ours" in text or ("Traceback (most recent" in text and not of_a_task):
         lines = [line for line in text.splitlines() if line.strip()]
         frames = [line.split("/nses/")[-1] for line in lines if f'File "{SOURCE}' in line]
         where = f"{_last_error(lines)} at {frames[-1] if frames else '?'}"

@@ -52,6 +52,7 @@ FLAGS = {
         "--settings",
     ],
     "watch": ["--port", "--interval"],
+    "check": ["--behavior", "--max-steps", "--environment", "--deadline"],
     "info": ["--json"],
 }
 SHORT = {
@@ -67,9 +68,12 @@ TAILS = {
     "render": {"--max-steps": "3", "--episodes": "1"},
     "reproduce": {"--runs": "0", "--recipe": "smoke"},
     "watch": {"--port": "0"},
+    "check": {"--max-steps": "5"},
 }
-WEIGHTS = {"train": 6, "resume": 3, "doctor": 0.1, "tasks": 0.3, "estimate": 0.3, "render": 0.5,
-           "reproduce": 1, "compare": 0.7, "watch": 0.5, "export": 0.7}  # fmt: skip
+WEIGHTS = {
+    "train": 6, "resume": 3, "doctor": 0.1, "tasks": 0.3, "estimate": 0.3, "render": 0.5,
+    "check": 0.5, "reproduce": 1, "compare": 0.7, "watch": 0.5, "export": 0.7,
+}  # fmt: skip
 
 
 def words(rng: Random) -> list[str]:
@@ -99,7 +103,7 @@ def _subject(name: str, rng: Random) -> list[str]:
     """What the command is about."""
     if name in ("tasks", "doctor"):
         return [rng.choice(ODD)] if rng.random() < 0.3 else []
-    usual = TASKS if name in ("train", "estimate", "reproduce") else RUNS
+    usual = TASKS if name in ("train", "estimate", "reproduce", "check") else RUNS
     if name == "watch":  # a page that could be served would be, for ever
         return [rng.choice(("missing", "file.txt", "loop")), *rng.choices(ODD, k=rng.randint(0, 1))]
     likely = usual[:3] if rng.random() < 0.5 else usual
