@@ -63,6 +63,7 @@ def space(**description):
 
 
 LEFT_OUT = {
+    "resumed-strangely": config_with(resumed={"a": [1]}),
     "best-flipped": flipped("best.safetensors", 0.5),
     "best-flipped-late": flipped("best.safetensors", 0.99),
     "best-cut": cut("best.safetensors", 0.5),
@@ -143,7 +144,6 @@ COMPARED = {
     "long-command": config_with(command="nses " + "x" * 100_000),
     "long-version": config_with(versions={"numpy": "1" * 100_000}),
     "nested-command": config_with(command=[["nses"]]),
-    "resumed-strangely": config_with(resumed={"a": [1]}),
     "seconds-null": line_with(seconds=None),
     "weight-null": line_with(weight=None),
     "generation-of-2-63": line_with(generation=2**63),

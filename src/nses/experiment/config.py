@@ -113,7 +113,7 @@ def value_of(name: str, text: str) -> Any:
     """A value that stands on the line: as JSON where it is, else the text itself."""
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except ValueError:  # also a number of more digits than Python reads
         return text
     except RecursionError:
         raise ValueError(f"{name} is nested too deeply, got {text[:20]}...") from None
