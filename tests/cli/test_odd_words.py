@@ -50,6 +50,7 @@ def call(capsys, *words):
         [*TRAIN, "--run-dir", "\0"],
         ["reproduce", "point-trap", "--recipe", "smoke", "--settings", f"n={DEEP}"],
         ["reproduce", "point-trap", "--recipe", "smoke", "--settings", "sigma=Infinity"],
+        ["reproduce", "point-trap", "--recipe", "smoke", "--runs", "9" * 30],
         *([command, "x" * 5000] for command in ("info", "resume", "evaluate", "compare")),
         *([command, "a/" * 3000] for command in ("info", "resume", "evaluate", "compare")),
         *([command, "loop"] for command in ("info", "resume", "evaluate", "compare")),

@@ -33,6 +33,7 @@ from nses.rollouts.tasks.catalog import ATARI, PAPER_GAMES, make_task
 FIXED = frozenset(  # what no setting of a user can change
     ["task", "algorithm", "recipe", "seed", "run_dir", "workers", "backend", "pictures"]
 )
+MOST_RUNS = 10_000  # of each algorithm
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,9 @@ def reproduce(
     `settings` change those of the recipe, for all runs. RunsFailed names the runs that failed,
     after all the others have ended.
     """
-    if not seeds:
-        raise ValueError(f"runs must be at least 1, got {len(seeds)}.")
+    if not 1 <= seeds.stop - seeds.start <= MOST_RUNS:
+        count = seeds.stop - seeds.start
+        raise ValueError(f"runs must be at least 1 and at most {MOST_RUNS:,}, got {count}.")
     fixed = sorted(FIXED & {*(settings or {})})
     if fixed:
         raise ValueError(f"settings cannot change {', '.join(fixed)}: the experiment decides it.")
