@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from nses.cli import main
+from nses.execution import processes
+from waiting import SOON
 
 SERIAL = ["--backend", "serial", "--no-pictures"]
 SMOKE = ["--recipe", "smoke", "--seed", "1", "--run-dir", "run"]
@@ -59,7 +61,10 @@ def test_l5_an_environment_with_spaces_of_no_use_exits_with_2(capsys, task, mess
 
 
 @pytest.mark.parametrize("backend", ["serial", "processes"])
-def test_l5_an_environment_that_fails_to_close_is_warned_of_once(capfd, caplog, backend):
+def test_l5_an_environment_that_fails_to_close_is_warned_of_once(
+    capfd, caplog, monkeypatch, backend
+):
+    monkeypatch.setattr(processes, "CLOSING", SOON)
     where = ["--backend", backend, "--workers", "2", "--no-pictures", "--no-tensorboard"]
     code = main(["train", "troubled:Clinging", "--max-steps", "5", *SMOKE, *where])
     assert code == 0

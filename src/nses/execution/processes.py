@@ -40,6 +40,7 @@ log = logging.getLogger("nses")
 IN_FLIGHT = 2  # units per worker, so that none waits for the coordinator
 ATTEMPTS = 3
 TICK = 0.2  # seconds between looks at deadlines and interruptions
+CLOSING = 2.0  # seconds for all workers together to close their environments
 DEADLINE = 300.0  # seconds per episode
 START = 60.0  # seconds that a worker may take at least to start, however short the deadline
 
@@ -132,7 +133,7 @@ class Processes:
             return
         for worker in self.workers:
             worker.connection.close()
-        end = time.monotonic() + 2.0
+        end = time.monotonic() + CLOSING
         for worker in self.workers:
             worker.end(max(0.0, end - time.monotonic()))
         self.workers = []
