@@ -482,6 +482,15 @@ def test_h3_a_resume_that_is_refused_for_one_file_has_not_changed_the_others(tmp
     assert {path: path.read_bytes() for path in files} == before
 
 
+def test_h3_a_resume_that_is_refused_for_a_terabyte_of_metrics_has_not_changed_anything(tmp_path):
+    run = train(tmp_path / "run", generations=2)
+    os.truncate(run.path / "metrics.jsonl", 1 << 40)
+    before = (run.path / "config.json").read_bytes()
+    with pytest.raises(CheckpointRefused, match=r"metrics\.jsonl"):
+        nses.resume(run.path, generations=3)
+    assert (run.path / "config.json").read_bytes() == before
+
+
 def test_h3_a_configuration_alone_is_begun_by_the_same_settings_and_refused_to_others(tmp_path):
     run = train(tmp_path / "run", generations=1)
     for path in run.path.iterdir():

@@ -82,6 +82,14 @@ def numbers_in(line: bytes) -> dict[str, Any] | None:
     return record if record is not None and _numeric(record) else None
 
 
+def refuse_unreadable(path: Path) -> None:
+    """CheckpointRefused where a log is not one that can be read to its end."""
+    if os.path.lexists(path):
+        with regular_file(path, LARGEST_LOG) as (file, _):
+            for _ in lines_in(file, LONGEST_LINE):
+                pass
+
+
 def _records(path: Path) -> Iterator[dict[str, Any]]:
     """What can be read of the lines: generations and gaps."""
     if not os.path.lexists(path):

@@ -21,7 +21,14 @@ from nses.experiment.config import Config, changed, differences, from_dict, to_d
 from nses.experiment.endings import ARCHIVE, BEST, has_ended, mend_archive, write_ending
 from nses.experiment.history import HISTORY, line_of
 from nses.experiment.interruption import Interruption, Stopped
-from nses.experiment.loggers import METRICS, TENSORBOARD, GenerationLog, TensorBoard, record_of
+from nses.experiment.loggers import (
+    METRICS,
+    TENSORBOARD,
+    GenerationLog,
+    TensorBoard,
+    record_of,
+    refuse_unreadable,
+)
 from nses.experiment.memory import check_memory, warn_of_memory
 from nses.experiment.place import absolute, same_place
 from nses.experiment.recipes import recipe as recipe_of
@@ -36,13 +43,7 @@ from nses.experiment.run import (
     spaces_of,
     write_config,
 )
-from nses.experiment.storage import (
-    CheckpointRefused,
-    DirectoryLock,
-    StorageFailed,
-    contained,
-    regular_file,
-)
+from nses.experiment.storage import CheckpointRefused, DirectoryLock, StorageFailed, contained
 from nses.rollouts.episode import Interrupted
 from nses.rollouts.reference import Reference
 from nses.rollouts.tasks.gymnasium import is_ours
@@ -270,10 +271,8 @@ def _other_shapes(task: Task, run: Run) -> list[str]:
 
 def _refuse_unreadable(run: Run) -> None:
     """What training goes on from has to be readable before anything is changed."""
-    for path in (run.path / METRICS, run.path / HISTORY):
-        if os.path.lexists(path):
-            with regular_file(path):
-                pass
+    for name in (METRICS, HISTORY):
+        refuse_unreadable(run.path / name)
     run.reference  # noqa: B018
 
 
