@@ -10,6 +10,7 @@ import itertools
 import os
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -259,6 +260,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--tasks", nargs="+", choices=sorted(COURSES), default=list(COURSES))
     parser.add_argument("--directory", type=Path, default=None, help="keep the runs here")
     given = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # on the way out, all is ended
     before, began = shared_memory(), time.monotonic()
     home = given.directory or Path(tempfile.mkdtemp(prefix="nses-soak-"))
     home.mkdir(parents=True, exist_ok=True)
