@@ -21,8 +21,8 @@ from nses.core.traces import Trace
 from nses.core.values import Candidates
 from nses.execution.processes import Processes
 from nses.execution.serial import Serial
-from nses.experiment.build import search_of
-from nses.experiment.recipes import recipe
+from nses.experiment.settings.build import search_of
+from nses.experiment.settings.recipes import recipe
 from nses.rollouts.policies.conv import Conv
 from nses.rollouts.tasks.catalog import make_task
 

@@ -16,9 +16,9 @@ from benchmarks.rivals.measure import POPULATION
 from nses.core.algorithms import Search
 from nses.core.archive import Archive
 from nses.core.values import Candidates, Evaluation, State
-from nses.experiment.build import search_of
-from nses.experiment.config import Config
-from nses.experiment.recipes import recipe
+from nses.experiment.settings.build import search_of
+from nses.experiment.settings.config import Config
+from nses.experiment.settings.recipes import recipe
 from nses.rollouts.tasks.catalog import make_task
 
 ROUNDS = 7

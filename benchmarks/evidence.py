@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import nses
-from nses.experiment import checkpoint
+from nses.experiment.runs import checkpoint
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ import nses
 from benchmarks.foundation import Measure
 from nses.core.algorithms import ALGORITHMS
 from nses.experiment import train as training
-from nses.experiment.history import HISTORY
-from nses.experiment.live import Watcher
-from nses.experiment.loggers import GenerationLog
-from nses.experiment.run import REPORT
+from nses.experiment.analysis.live import Watcher
+from nses.experiment.runs.history import HISTORY
+from nses.experiment.runs.log import GenerationLog
+from nses.experiment.runs.run import REPORT
 
 RUNS, GENERATIONS = 10, 800  # of each algorithm
 
@@ -102,7 +102,7 @@ def comparison() -> Iterator[Measure]:
 
 def dashboard() -> Iterator[Measure]:
     """What a tick of the clock costs the server when every run has a new generation."""
-    from nses.experiment.dashboard import dashboard as app_of
+    from nses.experiment.showing.dashboard import dashboard as app_of
 
     with forty_runs() as directory:
         for config in directory.glob("*/seed-*/config.json"):  # none of them has ended

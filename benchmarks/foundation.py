@@ -22,12 +22,12 @@ from nses.core.archive import Archive
 from nses.core.novelty import TREE_TAIL, novelty
 from nses.core.values import Candidates, Evaluation, State
 from nses.execution.processes import Processes
-from nses.experiment import checkpoint
-from nses.experiment.build import search_of
-from nses.experiment.history import HISTORY, line_of
-from nses.experiment.loggers import METRICS, GenerationLog, TensorBoard, record_of
-from nses.experiment.recipes import recipe
 from nses.experiment.reproduce import reproduce
+from nses.experiment.runs import checkpoint
+from nses.experiment.runs.history import HISTORY, line_of
+from nses.experiment.runs.log import METRICS, GenerationLog, TensorBoard, record_of
+from nses.experiment.settings.build import search_of
+from nses.experiment.settings.recipes import recipe
 from nses.rollouts.episode import GymnasiumPlayer
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks.catalog import make_task

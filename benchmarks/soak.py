@@ -35,7 +35,7 @@ from benchmarks.faults import (
     marked,
     plan,
 )
-from nses.experiment.storage import CheckpointRefused
+from nses.experiment.runs.storage import CheckpointRefused
 
 COURSES = {  # task → settings
     "point-trap": "--algorithm nsra-es --seed 1 --n 100 --generations 300 --max-steps 100",

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 PLANTED = """
 import sys
 from benchmarks import fuzz
-from nses.experiment import run
+from nses.experiment.runs import run
 
 whole = run.read_metrics
 

@@ -16,7 +16,7 @@ import numpy as np
 import nses
 from benchmarks.fuzzing import looks
 from benchmarks.fuzzing.looks import Expected
-from nses.experiment.run import save_reference
+from nses.experiment.runs.run import save_reference
 from nses.rollouts.policies.conv import PIXELS
 
 SETTINGS: dict[str, Any] = {

@@ -20,13 +20,13 @@ import nses
 from benchmarks.fuzzing.damage import Damage
 from benchmarks.fuzzing.snapshots import generations_in, snapshot
 from nses.cli import main as command_line
-from nses.experiment import checkpoint
-from nses.experiment.comparison import compare
-from nses.experiment.info import facts_of
-from nses.experiment.live import Watcher
-from nses.experiment.run import Run
-from nses.experiment.storage import CheckpointRefused, StorageFailed
-from nses.experiment.stories import story_of
+from nses.experiment.analysis.comparison import compare
+from nses.experiment.analysis.live import Watcher
+from nses.experiment.analysis.stories import story_of
+from nses.experiment.runs import checkpoint
+from nses.experiment.runs.run import Run
+from nses.experiment.runs.storage import CheckpointRefused, StorageFailed
+from nses.experiment.showing.info import facts_of
 
 SOURCE = str(Path(nses.__file__).parent)
 DOCUMENTED = (CheckpointRefused, StorageFailed, FileNotFoundError)

@@ -8,7 +8,7 @@ from dataclasses import fields
 from random import Random
 
 from nses.cli import COMMANDS
-from nses.experiment.config import Config
+from nses.experiment.settings.config import Config
 
 RUNS = ["run", "stopped", "missing", "file.txt", "run/config.json", ".", "run/../run", "loop", ""]
 TASKS = [

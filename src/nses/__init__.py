@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from nses.core.algorithms import ALGORITHMS, Algorithm, Hyperparameters, Search
     from nses.core.novelty import novelty
     from nses.core.ranks import centered_ranks
-    from nses.experiment.build import search_of
-    from nses.experiment.config import Config
     from nses.experiment.evaluate import evaluate
-    from nses.experiment.recipes import recipe
-    from nses.experiment.run import Run, load
+    from nses.experiment.runs.run import Run, load
+    from nses.experiment.settings.build import search_of
+    from nses.experiment.settings.config import Config
+    from nses.experiment.settings.recipes import recipe
     from nses.experiment.strategy import Strategy
     from nses.experiment.train import resume, train
     from nses.rollouts.behaviors import Behavior
@@ -52,9 +52,9 @@ _HOMES = {
     "ALGORITHMS": "nses.core.algorithms",
     "Algorithm": "nses.core.algorithms",
     "Behavior": "nses.rollouts.behaviors",
-    "Config": "nses.experiment.config",
+    "Config": "nses.experiment.settings.config",
     "Hyperparameters": "nses.core.algorithms",
-    "Run": "nses.experiment.run",
+    "Run": "nses.experiment.runs.run",
     "Search": "nses.core.algorithms",
     "Strategy": "nses.experiment.strategy",
     "Task": "nses.rollouts.tasks.task",
@@ -62,12 +62,12 @@ _HOMES = {
     "check_policy": "nses.rollouts.conformance",
     "check_task": "nses.rollouts.conformance",
     "evaluate": "nses.experiment.evaluate",
-    "load": "nses.experiment.run",
+    "load": "nses.experiment.runs.run",
     "make_task": "nses.rollouts.tasks.catalog",
     "novelty": "nses.core.novelty",
-    "recipe": "nses.experiment.recipes",
+    "recipe": "nses.experiment.settings.recipes",
     "resume": "nses.experiment.train",
-    "search_of": "nses.experiment.build",
+    "search_of": "nses.experiment.settings.build",
     "train": "nses.experiment.train",
 }
 

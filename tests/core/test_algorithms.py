@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import toy
 from hypothesis import given
 from hypothesis import strategies as st
 from test_weight import as_in_the_paper
 
+import toy
 from nses.core import moments, optimizers
 from nses.core.algorithms import (
     ALGORITHMS,

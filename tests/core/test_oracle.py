@@ -3,8 +3,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import toy
 
+import toy
 from nses.core.algorithms import ALGORITHMS
 from nses.core.seeding import Purpose, episode_seeds, generator
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from batches import archive, perturbed, plan_of, processes
 from environments import drift
-
 from nses.execution import spawn as module
 from nses.execution.cpus import ONE_THREAD, usable_cpus
 from nses.execution.evaluator import TaskBroken

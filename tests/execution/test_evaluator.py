@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from batches import TABLE, archive, perturbed, plan_of, unperturbed
 from environments import drift
-
 from nses.core.values import Evaluation
 from nses.execution.evaluator import (
     DONE,

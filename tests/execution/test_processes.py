@@ -9,9 +9,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import environments
 import psutil
 import pytest
+
+import environments
 from batches import (
     TABLE,
     archive,
@@ -24,7 +25,6 @@ from batches import (
     unperturbed,
 )
 from environments import dawdle, drift, faulty, late_start, sleep_long, use_a_program, wait_for_lock
-
 from nses.core.novelty import TREE_FROM
 from nses.execution.evaluator import Plan, TaskBroken
 from nses.execution.processes import Processes

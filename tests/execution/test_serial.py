@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from batches import (
     archive,
     assert_same,
@@ -30,7 +31,6 @@ from environments import (
     pay_nan,
     show_nan,
 )
-
 from nses.core.archive import Archive
 from nses.core.novelty import novelty
 from nses.core.values import Candidates, Evaluation

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import psutil
 import pytest
+
 from batches import (
     assert_same,
     perturbed,
@@ -20,12 +21,11 @@ from batches import (
     unperturbed,
 )
 from environments import drift, hold, pay_nan, vanish
-from traced import trace_archive, trace_of, traced_plan
-
 from nses.core.novelty import novelty
 from nses.execution.batch import Batch
 from nses.execution.evaluator import DONE, Judge, Plan, Runner, evaluation, result_fields
 from nses.rollouts.policies.mlp import MLP
+from traced import trace_archive, trace_of, traced_plan
 
 A = trace_archive(12)
 HEALTHY = traced_plan()

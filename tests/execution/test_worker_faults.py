@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 import pytest
+
 from batches import (
     archive,
     assert_same,
@@ -43,7 +44,6 @@ from environments import (
     take_three_seconds,
     vanish,
 )
-
 from nses.core.values import Evaluation
 from nses.execution import processes as module
 from nses.execution.evaluator import TaskBroken, TooManyFailures

@@ -9,11 +9,11 @@ import pytest
 
 import nses
 from nses.core.seeding import Purpose, episode_seeds
-from nses.experiment.build import has_pixels, policy_of, reference_of
 from nses.experiment.evaluate import evaluate
-from nses.experiment.recipes import recipe
-from nses.experiment.run import REFERENCE
-from nses.experiment.storage import CheckpointRefused
+from nses.experiment.runs.run import REFERENCE
+from nses.experiment.runs.storage import CheckpointRefused
+from nses.experiment.settings.build import has_pixels, policy_of, reference_of
+from nses.experiment.settings.recipes import recipe
 from nses.rollouts.tasks.catalog import PAPER_GAMES, make_task
 
 ale_py = pytest.importorskip("ale_py", reason="needs the extra atari")

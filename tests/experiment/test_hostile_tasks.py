@@ -4,16 +4,14 @@ import os
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
-from hostile import Exits
 
 import nses
+from hostile import Exits
 from nses.execution.evaluator import TaskBroken
 from nses.rollouts.behaviors import parse_behavior
 
-HERE = Path(__file__).parent
 SMALL = {"recipe": "smoke", "tensorboard": False, "max_steps": 10, "generations": 2}
 
 
@@ -63,7 +61,7 @@ def nses_command(directory, *words):
     return subprocess.run(
         [sys.executable, "-m", "nses", *words],
         cwd=directory,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         timeout=120,

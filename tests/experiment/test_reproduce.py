@@ -14,11 +14,11 @@ from rich.console import Console
 
 from nses.core.algorithms import ALGORITHMS
 from nses.experiment import fleet
-from nses.experiment.config import changed
 from nses.experiment.fleet import Job, Reached, reached
-from nses.experiment.recipes import recipe
 from nses.experiment.reproduce import View, arms_of, command, finished, reproduce, settings_from
-from nses.experiment.run import load
+from nses.experiment.runs.run import load
+from nses.experiment.settings.config import changed
+from nses.experiment.settings.recipes import recipe
 from waiting import SOON, gone, wait_until
 
 SMOKE = recipe("point-trap", "smoke", "es")

@@ -12,14 +12,14 @@ from pathlib import Path
 import gymnasium
 import numpy as np
 import pytest
-from troubled import Calm, Wandering, Wider
 
 import nses
 from nses.core.algorithms import NotFinite
 from nses.core.values import State
 from nses.execution.evaluator import TaskBroken, TooManyFailures
-from nses.experiment import checkpoint
-from nses.experiment.storage import CheckpointRefused, StorageFailed
+from nses.experiment.runs import checkpoint
+from nses.experiment.runs.storage import CheckpointRefused, StorageFailed
+from troubled import Calm, Wandering, Wider
 
 SMALL = {"recipe": "smoke", "backend": "serial", "tensorboard": False}
 
@@ -381,7 +381,7 @@ def test_the_listener_hears_of_every_generation(tmp_path):
 
 TINY_DISK = """
 import sys
-from nses.experiment.storage import StorageFailed
+from nses.experiment.runs.storage import StorageFailed
 import nses
 try:
     nses.train("point-trap", recipe="smoke", seed=1, backend="serial", generations=400,
@@ -509,7 +509,7 @@ def test_h3_a_configuration_alone_is_begun_by_the_same_settings_and_refused_to_o
 KILLED_AT_FIRST = """
 import os, sys
 import nses
-from nses.experiment import checkpoint
+from nses.experiment.runs import checkpoint
 checkpoint.save = lambda *_, **__: os.kill(os.getpid(), 9)
 nses.train("point-trap", recipe="smoke", seed=1, backend="serial", run_dir=sys.argv[1],
            tensorboard=False)

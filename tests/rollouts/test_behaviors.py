@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toys import WHERE
 
 from nses.rollouts.behaviors import TRAJECTORY_POINTS, Behavior, parse_behavior
+from toys import WHERE
 
 
 def behavior_of(text, steps, step_limit=100):

@@ -3,11 +3,11 @@ import sys
 
 import gymnasium as gym
 import pytest
-from toys import CORRIDOR, Corridor
 
 from nses.rollouts.behaviors import Behavior
 from nses.rollouts.tasks.catalog import make_task
 from nses.rollouts.tasks.point import PointTrapEnv
+from toys import CORRIDOR, Corridor
 
 
 def test_a_shipped_task_has_a_short_name():

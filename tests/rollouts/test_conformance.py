@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium import spaces
-from toys import Arm, Corridor, Endless, corridor
 
 from nses.core.moments import Moments, initial
 from nses.rollouts.behaviors import Behavior, parse_behavior
@@ -15,6 +14,7 @@ from nses.rollouts.conformance import check_policy, check_task
 from nses.rollouts.episode import GymnasiumPlayer, player
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks.catalog import make_task
+from toys import Arm, Corridor, Endless, corridor
 
 clock = itertools.count()  # the state of a world that no seed reaches
 

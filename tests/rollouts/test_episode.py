@@ -5,7 +5,6 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
-from toys import Arm, Corridor, Endless, corridor
 
 from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, generator
@@ -13,6 +12,7 @@ from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.episode import ActionNoise, GymnasiumPlayer, player
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks.catalog import make_task
+from toys import Arm, Corridor, Endless, corridor
 
 SEEN = Moments(5.0, np.array([1.0, 2.0, 0.5, -1.0]), np.array([3.0, 4.0, 2.0, 6.0]))
 

@@ -10,8 +10,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from nses.core.moments import initial
-from nses.experiment.build import policy_of
-from nses.experiment.recipes import GENERAL, recipe
+from nses.experiment.settings.build import policy_of
+from nses.experiment.settings.recipes import GENERAL, recipe
 from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.conformance import check_task
 from nses.rollouts.episode import GymnasiumPlayer

@@ -101,7 +101,7 @@ def _guarded(command: Callable[[list[str]], int], argv: list[str]) -> int:
     from nses.execution.evaluator import TooManyFailures
     from nses.experiment.fleet import RunsFailed
     from nses.experiment.interruption import Stopped
-    from nses.experiment.storage import CheckpointRefused, StorageFailed
+    from nses.experiment.runs.storage import CheckpointRefused, StorageFailed
 
     try:
         return command(argv)

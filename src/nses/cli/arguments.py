@@ -14,7 +14,7 @@ def terminal() -> "Console":
 
     from rich.logging import RichHandler
 
-    from nses.experiment.terminal import Terminal
+    from nses.experiment.showing.terminal import Terminal
 
     console = Terminal()
     handler = RichHandler(
@@ -67,8 +67,8 @@ def configuration(argv: list[str], command: str, description: str) -> Any:
     """A Config from flags: what they do not say comes from the recipe that they name."""
     import tyro
 
-    from nses.experiment.config import Config, changed
-    from nses.experiment.recipes import recipe
+    from nses.experiment.settings.config import Config, changed
+    from nses.experiment.settings.recipes import recipe
 
     @dataclass(frozen=True)
     class Arguments(Config):

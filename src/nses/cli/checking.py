@@ -23,10 +23,10 @@ def check_command(argv: list[str]) -> int:
         """Seconds after which the environment counts as hanging."""
 
     given = parse(Arguments, argv, "check", "Whether a task is sound, in a process of its own.")
-    from nses.experiment.build import task_of
     from nses.experiment.check import check
-    from nses.experiment.config import changed
-    from nses.experiment.recipes import recipe
+    from nses.experiment.settings.build import task_of
+    from nses.experiment.settings.config import changed
+    from nses.experiment.settings.recipes import recipe
 
     settings = {name: value for name, value in asdict(given).items() if name != "task"}
     config = changed(recipe(given.task, "laptop", "nsra-es"), settings)

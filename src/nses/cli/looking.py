@@ -30,7 +30,7 @@ def evaluate_command(argv: list[str]) -> int:
     import json
 
     from nses.experiment.evaluate import evaluate
-    from nses.experiment.run import load
+    from nses.experiment.runs.run import load
 
     given = parse(Arguments, argv, "evaluate", "Fresh episodes of a trained policy.")
     console = terminal()
@@ -63,9 +63,9 @@ def replay_command(argv: list[str]) -> int:
 
     import json
 
-    from nses.experiment.progress import say
-    from nses.experiment.replay import answer, play, rebuild
-    from nses.experiment.run import load
+    from nses.experiment.runs.replay import answer, play, rebuild
+    from nses.experiment.runs.run import load
+    from nses.experiment.showing.progress import say
 
     given = parse(
         Arguments, argv, "replay", "The very episodes of a policy of the past, played again."
@@ -102,12 +102,12 @@ def compare_command(argv: list[str]) -> int:
     import shlex
     from pathlib import Path
 
-    from nses.experiment.comparison import contests_of
-    from nses.experiment.gather import gathered
-    from nses.experiment.progress import say
-    from nses.experiment.publish import draw_run, publish
-    from nses.experiment.run import REPORT
-    from nses.experiment.storage import contained
+    from nses.experiment.analysis.comparison import contests_of
+    from nses.experiment.analysis.gather import gathered
+    from nses.experiment.runs.run import REPORT
+    from nses.experiment.runs.storage import contained
+    from nses.experiment.showing.progress import say
+    from nses.experiment.showing.publish import draw_run, publish
 
     given = parse(Arguments, argv, "compare", "Medians, intervals, tests and curves of runs.")
     if not given.runs:
@@ -140,15 +140,15 @@ def info_command(argv: list[str]) -> int:
 
     import json
 
-    from nses.experiment.info import facts_of
-    from nses.experiment.run import load
+    from nses.experiment.runs.run import load
+    from nses.experiment.showing.info import facts_of
 
     given = parse(Arguments, argv, "info", "What a run is and how far it got.")
     facts = facts_of(load(given.run))
     if given.json:
         print(json.dumps(facts))
         return 0
-    from nses.experiment.progress import say
+    from nses.experiment.showing.progress import say
 
     console = terminal()
     for name, value in facts.items():
@@ -158,7 +158,7 @@ def info_command(argv: list[str]) -> int:
 
 def tasks_command(argv: list[str]) -> int:
     parse(Nothing, argv, "tasks", "The tasks that come along.")
-    from nses.experiment.info import show_tasks
+    from nses.experiment.showing.info import show_tasks
 
     show_tasks(terminal())
     return 0

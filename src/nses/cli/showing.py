@@ -34,9 +34,9 @@ def render_command(argv: list[str]) -> int:
 
     from rich.progress import BarColumn, Progress, TextColumn
 
-    from nses.experiment.progress import duration, say, short
-    from nses.experiment.run import load
-    from nses.experiment.video import render, visible
+    from nses.experiment.export.video import render, visible
+    from nses.experiment.runs.run import load
+    from nses.experiment.showing.progress import duration, say, short
 
     run, console = load(given.run), terminal()
     limit = visible(run, given.max_steps).step_limit
@@ -79,9 +79,9 @@ def export_command(argv: list[str]) -> int:
     given = parse(Arguments, argv, "export", "policy.onnx and MODEL_CARD.md of a trained policy.")
     import shlex
 
-    from nses.experiment.onnx_export import export
-    from nses.experiment.progress import say
-    from nses.experiment.run import load
+    from nses.experiment.export.onnx import export
+    from nses.experiment.runs.run import load
+    from nses.experiment.showing.progress import say
 
     console = terminal()
     exported = export(load(given.run), given.policy, given.output)

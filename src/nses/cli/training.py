@@ -14,8 +14,8 @@ def train_command(argv: list[str]) -> int:
 
 
 def _train(config: Any) -> int:
-    from nses.experiment.progress import ProgressView, show_end
-    from nses.experiment.publish import draw_run, is_drawn
+    from nses.experiment.showing.progress import ProgressView, show_end
+    from nses.experiment.showing.publish import draw_run, is_drawn
     from nses.experiment.train import pursue
 
     console = terminal()
@@ -47,8 +47,8 @@ def resume_command(argv: list[str]) -> int:
         checkpoint_seconds: float = -1.0
         """Seconds between checkpoints; as before if negative."""
 
-    from nses.experiment.config import changed
-    from nses.experiment.run import load
+    from nses.experiment.runs.run import load
+    from nses.experiment.settings.config import changed
 
     given = parse(Arguments, argv, "resume", "Continue a run exactly where it stopped.")
     run = load(given.run)

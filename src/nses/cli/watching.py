@@ -21,7 +21,7 @@ def watch_command(argv: list[str]) -> int:
     given = parse(Arguments, argv, "watch", "A live page of runs while they train.")
     if not given.directories:
         raise ValueError("'nses watch' needs a directory, such as runs.")
-    from nses.experiment.dashboard import serve
+    from nses.experiment.showing.dashboard import serve
 
     def say(url: str) -> None:
         print(f"watching {', '.join(given.directories)} at {url} (Ctrl-C ends it)", flush=True)

@@ -16,9 +16,9 @@ from rich.table import Table
 from rich.text import Text
 
 from nses.execution.cpus import usable_cpus
-from nses.experiment.memory import available_bytes
-from nses.experiment.recipes import recipe
-from nses.experiment.run import cpu_model, current_versions
+from nses.experiment.runs.run import cpu_model, current_versions
+from nses.experiment.settings.memory import available_bytes
+from nses.experiment.settings.recipes import recipe
 
 EXTRAS = {
     "atari": "ale_py",

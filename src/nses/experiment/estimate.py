@@ -15,10 +15,10 @@ from nses.core.seeding import Purpose, generator
 from nses.core.values import Candidates
 from nses.execution.cpus import ONE_THREAD, usable_cpus
 from nses.execution.serial import Serial
-from nses.experiment.build import plan_of, policy_of, reference_of, task_of
-from nses.experiment.config import Config
-from nses.experiment.memory import archives_bytes, check_memory, warn_of_memory
-from nses.experiment.progress import duration
+from nses.experiment.settings.build import plan_of, policy_of, reference_of, task_of
+from nses.experiment.settings.config import Config
+from nses.experiment.settings.memory import archives_bytes, check_memory, warn_of_memory
+from nses.experiment.showing.progress import duration
 from nses.rollouts.policies import moments_size_of
 from nses.rollouts.tasks.task import Task
 

@@ -14,10 +14,10 @@ from nses.core.seeding import Purpose, episode_seeds
 from nses.core.traces import is_trace
 from nses.core.values import Candidates
 from nses.execution.serial import Serial
-from nses.experiment.build import plan_of, policy_of
-from nses.experiment.place import same_place
-from nses.experiment.progress import short
-from nses.experiment.run import Run, load
+from nses.experiment.runs.place import same_place
+from nses.experiment.runs.run import Run, load
+from nses.experiment.settings.build import plan_of, policy_of
+from nses.experiment.showing.progress import short
 from nses.rollouts.tasks.task import Task
 
 

@@ -17,11 +17,11 @@ from rich.text import Text
 
 from nses.execution.cpus import ONE_THREAD
 from nses.execution.spawn import signal_name
-from nses.experiment.command import practical_flags, train_words
-from nses.experiment.config import Config
 from nses.experiment.interruption import Interruption, Stopped
-from nses.experiment.loggers import METRICS, numbers_in
-from nses.experiment.storage import CheckpointRefused, regular_file
+from nses.experiment.runs.log import METRICS, numbers_in
+from nses.experiment.runs.storage import CheckpointRefused, regular_file
+from nses.experiment.settings.command import practical_flags, train_words
+from nses.experiment.settings.config import Config
 
 POLL_SECONDS = 0.2
 PATIENCE = 8.0  # seconds for all runs that are asked to stop to write their checkpoints

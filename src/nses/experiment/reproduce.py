@@ -17,17 +17,17 @@ from rich.text import Text
 
 from nses.core.algorithms import ALGORITHMS
 from nses.execution.cpus import usable_cpus
-from nses.experiment.comparison import contests_of
-from nses.experiment.config import changed, differences, value_of
+from nses.experiment.analysis.comparison import contests_of
+from nses.experiment.analysis.gather import gathered
 from nses.experiment.fleet import Job, Progress, Reached, RunsFailed, reached, train_all
-from nses.experiment.gather import gathered
 from nses.experiment.interruption import Stopped
-from nses.experiment.place import same_place
-from nses.experiment.progress import PLAIN_SECONDS, duration, say, short
-from nses.experiment.publish import publish, table_with
-from nses.experiment.recipes import recipe as recipe_of
-from nses.experiment.run import CONFIG, load
-from nses.experiment.storage import CheckpointRefused, contained, slug, storing
+from nses.experiment.runs.place import same_place
+from nses.experiment.runs.run import CONFIG, load
+from nses.experiment.runs.storage import CheckpointRefused, contained, slug, storing
+from nses.experiment.settings.config import changed, differences, value_of
+from nses.experiment.settings.recipes import recipe as recipe_of
+from nses.experiment.showing.progress import PLAIN_SECONDS, duration, say, short
+from nses.experiment.showing.publish import publish, table_with
 from nses.rollouts.tasks.catalog import ATARI, PAPER_GAMES, make_task
 
 FIXED = frozenset(  # what no setting of a user can change

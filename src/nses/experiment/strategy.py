@@ -23,9 +23,9 @@ from nses.core.novelty import novelty
 from nses.core.seeding import Purpose, generator
 from nses.core.traces import Trace, as_traces, is_trace
 from nses.core.values import Best, Member
-from nses.experiment.build import hyperparameters_of
-from nses.experiment.config import Config, changed
-from nses.experiment.memory import total_bytes
+from nses.experiment.settings.build import hyperparameters_of
+from nses.experiment.settings.config import Config, changed
+from nses.experiment.settings.memory import total_bytes
 
 # Settings of tasks, policies and runs, which are not a Strategy's business.
 UNUSED = {f.name for f in fields(Config)} - {

@@ -15,13 +15,11 @@ from nses.core.algorithms import NotFinite, Search
 from nses.core.values import State
 from nses.execution.evaluator import TaskBroken
 from nses.execution.looking import look
-from nses.experiment import checkpoint
-from nses.experiment.build import reference_of, search_of, task_of
-from nses.experiment.config import Config, changed, differences, from_dict, to_dict
-from nses.experiment.endings import ARCHIVE, BEST, has_ended, mend_archive, write_ending
-from nses.experiment.history import HISTORY, line_of
 from nses.experiment.interruption import Interruption, Stopped
-from nses.experiment.loggers import (
+from nses.experiment.runs import checkpoint
+from nses.experiment.runs.endings import ARCHIVE, BEST, has_ended, mend_archive, write_ending
+from nses.experiment.runs.history import HISTORY, line_of
+from nses.experiment.runs.log import (
     METRICS,
     TENSORBOARD,
     GenerationLog,
@@ -29,10 +27,8 @@ from nses.experiment.loggers import (
     record_of,
     refuse_unreadable,
 )
-from nses.experiment.memory import check_memory, warn_of_memory
-from nses.experiment.place import absolute, same_place
-from nses.experiment.recipes import recipe as recipe_of
-from nses.experiment.run import (
+from nses.experiment.runs.place import absolute, same_place
+from nses.experiment.runs.run import (
     CONFIG,
     Run,
     current_versions,
@@ -43,7 +39,16 @@ from nses.experiment.run import (
     spaces_of,
     write_config,
 )
-from nses.experiment.storage import CheckpointRefused, DirectoryLock, StorageFailed, contained
+from nses.experiment.runs.storage import (
+    CheckpointRefused,
+    DirectoryLock,
+    StorageFailed,
+    contained,
+)
+from nses.experiment.settings.build import reference_of, search_of, task_of
+from nses.experiment.settings.config import Config, changed, differences, from_dict, to_dict
+from nses.experiment.settings.memory import check_memory, warn_of_memory
+from nses.experiment.settings.recipes import recipe as recipe_of
 from nses.rollouts.episode import Interrupted
 from nses.rollouts.reference import Reference
 from nses.rollouts.tasks.gymnasium import is_ours

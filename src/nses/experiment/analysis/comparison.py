@@ -1,0 +1,291 @@
+"""Runs side by side: which belong together, what each came to, and how sure the difference is."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from nses.experiment.analysis import paper
+from nses.experiment.analysis.statistics import (
+    holm,
+    interquartile_mean,
+    mann_whitney,
+    median,
+    median_interval,
+)
+from nses.experiment.analysis.stories import Curve, Story, curve_of, story_of
+from nses.experiment.runs.log import METRICS
+from nses.experiment.runs.run import Run
+from nses.experiment.settings.config import CHANGEABLE, Config
+from nses.rollouts.tasks.catalog import SHIPPED, make_task
+
+MOST_NAMED_SETTINGS = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Runs that differ in their seeds alone, in the order of these."""
+
+    label: str  # the algorithm, and the settings by which it differs from another group
+    algorithm: str
+    stories: tuple[Story, ...]
+
+    def curve(self, axis: str) -> Curve | None:
+        """The learning curve along an axis; None before anything was played."""
+        if axis not in self._curves:
+            self._curves[axis] = curve_of(self.stories, axis)
+        return self._curves[axis]
+
+    @cached_property
+    def _curves(self) -> dict[str, Curve | None]:
+        """Those that were asked for."""
+        return {}
+
+    @property
+    def best(self) -> list[float]:
+        return [s.best for s in self.stories if np.isfinite(s.best)]
+
+    @property
+    def tested(self) -> list[float]:
+        return [s.tested for s in self.stories if s.done]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A group in numbers. `best` is the score that won, `retest` the same policies' fresh mean."""
+
+    task: str
+    label: str
+    runs: int
+    done: int
+    best_median: float
+    best_low: float  # 95 % bootstrapped interval of the median
+    best_high: float
+    best_iqm: float
+    best_min: float
+    best_max: float
+    retest_median: float
+    retest_low: float
+    retest_high: float
+    retest_iqm: float
+    reached: int | None  # runs with a best score above the task's goal; None without a goal
+    paper: float | None  # the paper's median, quoted; None where it has none
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two groups against each other, by the scores that won and by the re-tests."""
+
+    task: str
+    a: str
+    b: str
+    u: float  # Mann-Whitney's U, of a
+    p: float
+    p_holm: float  # corrected for all pairs of the task
+    effect: float  # how often a run of a beats one of b; 1/2 is neither
+    retest_u: float
+    retest_p: float
+    retest_p_holm: float
+    retest_effect: float
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """One task: its groups, what they came to, and what a reader has to know about them."""
+
+    task: str
+    groups: tuple[Group, ...]
+    rows: tuple[Row, ...]
+    pairs: tuple[Pair, ...]
+    goal: float | None
+    notes: tuple[str, ...]
+
+    @property
+    def stories(self) -> list[Story]:
+        return [story for group in self.groups for story in group.stories]
+
+
+def compare(runs: Iterable[Run]) -> list[Contest]:
+    """One contest per task, in the order in which the tasks come."""
+    return contests_of([story_of(run) for run in runs])
+
+
+def contests_of(stories: Sequence[Story]) -> list[Contest]:
+    """`compare`, of runs that have been read."""
+    tasks = dict.fromkeys(story.run.config.task for story in stories)
+    return [_contest(task, [s for s in stories if s.run.config.task == task]) for task in tasks]
+
+
+def _contest(task: str, stories: Sequence[Story]) -> Contest:
+    groups, notes = [], []
+    for label, members in grouped(stories).items():
+        kept, twice = _once_per_seed(members)
+        groups.append(Group(label, kept[0].run.config.algorithm, tuple(kept)))
+        notes += [f"{label}: {line}" for line in (*twice, *_state_of(kept))]
+    goals = {goal_of(group.stories[0].run) for group in groups}
+    goal = goals.pop() if len(goals) == 1 else None  # groups may have other traps
+    lone = [group.label for group in groups if len(group.stories) == 1]
+    if lone:
+        count = "one run each" if len(lone) > 1 else "one run"
+        notes.append(f"{', '.join(lone)}: {count}: no interval, and no test worth the name")
+    notes += _unequal(groups)
+    if _differ([_numerics(story.run) for story in stories]):
+        notes.append("the runs were begun with different versions or CPUs: see their reports")
+    rows = tuple(_row(task, group, goal) for group in groups)
+    return Contest(task, tuple(groups), rows, _pairs(task, groups), goal, tuple(notes))
+
+
+def grouped(stories: Sequence[Story]) -> dict[str, list[Story]]:
+    """By algorithm, in the order of the paper, and by whatever else differs but the seed."""
+    algorithms = [a for a in paper.COLUMNS if any(a == s.run.config.algorithm for s in stories)]
+    groups: dict[str, list[Story]] = {}
+    for algorithm in algorithms:
+        same = [s for s in stories if s.run.config.algorithm == algorithm]
+        differing = _differing([s.run.config for s in same])
+        values = {(s.run.config.recipe, _values(s.run.config, differing)) for s in same}
+        recipes, kinds = ({pair[i] for pair in values} for i in (0, 1))
+        told_apart = len(recipes) == len(kinds) == len(values)
+        by_recipe = len(differing) > MOST_NAMED_SETTINGS and told_apart
+        for story in same:
+            c = story.run.config
+            said = [f"{name}={getattr(c, name)}" for name in differing]
+            label = " ".join([algorithm, *([c.recipe] if by_recipe else said)])
+            groups.setdefault(label, []).append(story)
+    return groups
+
+
+def _differing(configs: Sequence[Config]) -> list[str]:
+    """Settings that make these other runs than one another, but for the seed."""
+    return [
+        field.name
+        for field in fields(Config)
+        if field.name not in CHANGEABLE | {"seed", "task", "algorithm"}
+        and len({getattr(c, field.name) for c in configs}) > 1
+    ]
+
+
+def _values(config: Config, names: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(getattr(config, name) for name in names)
+
+
+def _once_per_seed(stories: Sequence[Story]) -> tuple[list[Story], list[str]]:
+    """One run per seed, the one that got furthest: the same seed again is no new evidence."""
+    kept: dict[int, Story] = {}
+    notes = []
+    for story in sorted(stories, key=lambda s: (s.run.config.seed, -s.generation, not s.done)):
+        seed = story.run.config.seed
+        if seed in kept:
+            notes.append(f"seed {seed} is there twice; {story.run.path} is left out")
+        kept.setdefault(seed, story)
+    return list(kept.values()), notes
+
+
+def _state_of(stories: Sequence[Story]) -> list[str]:
+    """What is unfinished or uneven about a group."""
+    notes = []
+    going = [s for s in stories if not s.done]
+    if going:
+        spans = ", ".join(
+            f"seed {s.run.config.seed} at {s.generation} of {s.run.config.generations}"
+            for s in going
+        )
+        notes.append(f"{len(going)} of {len(stories)} runs have not ended ({spans})")
+    notes += [
+        f"seed {s.run.config.seed} has {s.unreadable:,} line{'s' * (s.unreadable > 1)} in "
+        f"{METRICS} that cannot be read"
+        for s in stories
+        if s.unreadable
+    ]
+    lengths = sorted({s.run.config.generations for s in stories})
+    if len(lengths) > 1:
+        notes.append(f"runs of different length: {', '.join(map(str, lengths))} generations")
+    return notes
+
+
+def _unequal(groups: Sequence[Group]) -> list[str]:
+    """In what the algorithms differ besides their names, and what these are about."""
+    first = [group.stories[0].run.config for group in groups]
+    own = {"members", *(f.name for f in fields(Config) if f.name.startswith("weight"))}
+    names = [name for name in _differing(first) if name not in own]
+    lengths = {max(s.run.config.generations for s in group.stories) for group in groups}
+    names += ["generations"] if len(lengths) > 1 else []
+    if not names:
+        return []
+    return [f"the groups differ in more than their algorithm: {', '.join(names)}"]
+
+
+def _numerics(run: Run) -> dict[str, str]:
+    """What the bits of a run depend on."""
+    return {name: version for name, version in run.versions.items() if name != "nses"}
+
+
+def _differ(versions: Sequence[dict[str, str]]) -> bool:
+    """In something that they say; older runs say less."""
+    names = {name for those in versions for name in those}
+    return any(len({those[name] for those in versions if name in those}) > 1 for name in names)
+
+
+def goal_of(run: Run) -> float | None:
+    """The return above which a shipped task is solved; others would have to be run to be asked."""
+    config = run.config
+    if run.own_task or config.task not in SHIPPED:
+        return None  # nor is what a stored behavior names looked up
+    return make_task(config.task, **config.environment_arguments).goal
+
+
+def _row(task: str, group: Group, goal: float | None) -> Row:
+    best, tested = group.best, group.tested
+    low, high = map(float, median_interval(best))
+    retest_low, retest_high = map(float, median_interval(tested))
+    return Row(
+        task=task,
+        label=group.label,
+        runs=len(group.stories),
+        done=sum(s.done for s in group.stories),
+        best_median=median(best),
+        best_low=low,
+        best_high=high,
+        best_iqm=interquartile_mean(best),
+        best_min=min(best, default=np.nan),
+        best_max=max(best, default=np.nan),
+        retest_median=median(tested),
+        retest_low=retest_low,
+        retest_high=retest_high,
+        retest_iqm=interquartile_mean(tested),
+        reached=None if goal is None else sum(score > goal for score in best),
+        paper=_quoted(task, group),
+    )
+
+
+def _quoted(task: str, group: Group) -> float | None:
+    """The paper's number, but not for a weight that adapts at another pace than a group beside."""
+    settings = group.stories[0].run.config
+    named = group.label != group.algorithm
+    if named and settings.weight_patience != paper.WEIGHT_PATIENCE:
+        return None
+    return paper.quoted(task).get(group.algorithm)
+
+
+def _pairs(task: str, groups: Sequence[Group]) -> tuple[Pair, ...]:
+    """Every two groups that have a score."""
+    couples = [(a, b) for a, b in combinations(groups, 2) if a.best and b.best]
+    best = _tests([(a.best, b.best) for a, b in couples])
+    tested = _tests([(a.tested, b.tested) for a, b in couples])
+    return tuple(
+        Pair(task, a.label, b.label, *won, *fresh)
+        for (a, b), won, fresh in zip(couples, best, tested, strict=True)
+    )
+
+
+def _tests(samples: Sequence[tuple[list[float], list[float]]]) -> list[tuple[float, ...]]:
+    """U, p, corrected p and effect of each couple; NaN where one has no run."""
+    results = {i: mann_whitney(x, y) for i, (x, y) in enumerate(samples) if x and y}
+    corrected = dict(zip(results, holm([r.p for r in results.values()]), strict=True))
+    nothing = (np.nan,) * 4
+    return [
+        (results[i].U, results[i].p, corrected[i], results[i].effect) if i in results else nothing
+        for i in range(len(samples))
+    ]

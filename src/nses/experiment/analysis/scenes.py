@@ -1,0 +1,67 @@
+"""Tasks seen from above: where the walls stand and where episodes start."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nses.core.values import Floats
+from nses.experiment.settings.config import Config
+from nses.rollouts.native.point import RADIUS, walls_of
+from nses.rollouts.tasks.catalog import BODIES, BODY_BEHAVIOR
+from nses.rollouts.tasks.point import BEHAVIOR, HALF_WIDTH
+from nses.rollouts.tasks.register import ENVIRONMENTS
+from nses.rollouts.tasks.trap import trap_of
+
+WALL_HALF_THICKNESS = 0.1
+LABELS = ("final x", "final y")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What there is to draw besides the runs: walls as x0, x1, y0, y1, and where episodes start."""
+
+    walls: tuple[tuple[float, float, float, float], ...] = ()
+    start: tuple[float, float] | None = None
+    labels: tuple[str, str] = ("behavior 0", "behavior 1")
+
+
+def scene_of(config: Config) -> Scene:
+    """A task seen from above; empty where there is no scene, or behaviors are not (x, y)."""
+    if config.task not in SCENES or config.behavior not in (None, BEHAVIOR, BODY_BEHAVIOR):
+        return Scene()
+    return SCENES[config.task](config.environment_arguments)
+
+
+def _point_trap(arguments: dict[str, Any]) -> Scene:
+    reach = walls_of(arguments.get("half_width", HALF_WIDTH))
+    thin = (RADIUS - WALL_HALF_THICKNESS) * np.array([1.0, -1.0, 1.0, -1.0])
+    return Scene(tuple(tuple(wall) for wall in (reach + thin).tolist()), (0.0, 0.0), LABELS)
+
+
+def _body(identifier: str, arguments: dict[str, Any]) -> Scene:
+    trap = trap_of({**ENVIRONMENTS[identifier][2], **arguments}.get("trap"))
+    boxes = trap.walls.values() if trap else ()
+    walls = tuple((x - a, x + a, y - b, y + b) for (x, y), (a, b) in boxes)
+    return Scene(walls, (0.0, 0.0), LABELS)
+
+
+SCENES: dict[str, Callable[[dict[str, Any]], Scene]] = {
+    "point-trap": _point_trap,
+    **{name: partial(_body, identifier) for name, identifier in BODIES.items()},
+}
+
+
+def limits(b: Floats, scene: Scene) -> tuple[Floats, Floats]:
+    """Lowest and highest (x, y) of behaviors, (T, 2), and of the scene; and a margin."""
+    corners = [(x, y) for x0, x1, y0, y1 in scene.walls for x, y in ((x0, y0), (x1, y1))]
+    start = [scene.start] if scene.start else []
+    seen = np.concatenate([b, np.reshape([*corners, *start], (-1, 2))])
+    seen = seen[np.isfinite(seen).all(axis=1)]
+    if not len(seen):
+        return np.array([-1.0, -1.0]), np.array([1.0, 1.0])
+    low, high = seen.min(axis=0), seen.max(axis=0)
+    margin = max(0.05 * float((high - low).max()), 1e-6)
+    return low - margin, high + margin

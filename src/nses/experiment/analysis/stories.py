@@ -1,0 +1,208 @@
+"""Runs in numbers: what their files say of each, as far as it got, and learning curves of them."""
+
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.core.values import Floats
+from nses.experiment.analysis.statistics import median_interval
+from nses.experiment.runs.log import METRICS, read_metrics
+from nses.experiment.runs.run import CONFIG, Ending, Run, load
+from nses.experiment.runs.storage import CheckpointRefused
+
+log = logging.getLogger("nses")
+
+AXES = {  # what a learning curve can run along: column of a Story → what to call it
+    "generation": "generation",
+    "episodes": "episodes",
+    "env_steps": "environment steps",
+    "hours": "hours",
+}
+POINTS = 400  # of a curve, at most
+CURVE_RESAMPLES = 999
+CELLS = 20  # of the grid that measures coverage, along each side
+
+
+@dataclass(frozen=True, eq=False)
+class Story:
+    """A run in numbers, as far as it got: what its files say, without its parameters."""
+
+    run: Run
+    records: list[dict[str, Any]]  # the lines of metrics.jsonl
+    ending: Ending | None  # of the best policy, when the run ended last
+    unreadable: int = 0  # lines
+
+    @property
+    def generation(self) -> int:
+        if self.done and self.ending is not None:  # its last line may be lost
+            return self.ending.generation
+        return self.records[-1]["generation"] if self.records else 0
+
+    @property
+    def done(self) -> bool:
+        """Whether it has all its generations, and its best policy is tested."""
+        return bool(self.retest)
+
+    @property
+    def retest(self) -> list[float]:
+        """Returns of the best policy in fresh episodes; empty until the run has ended."""
+        ended = self.ending is not None and self.ending.generation >= self.run.config.generations
+        return self.ending.returns if ended and self.ending is not None else []
+
+    @property
+    def best(self) -> float:
+        """The best score so far, the maximum of noisy means; NaN before the first generation."""
+        if self.done and self.ending is not None:
+            return self.ending.best.score
+        return float(self.column("best")[-1]) if self.records else np.nan
+
+    @property
+    def tested(self) -> float:
+        """The mean of the best policy in fresh episodes, which is not a lucky one; or NaN."""
+        return float(np.mean(self.retest)) if self.done else np.nan
+
+    def column(self, name: str) -> Floats:
+        """(T,), of one number a generation; NaN where there is none."""
+        if name not in self._columns:
+            values = (record.get("seconds" if name == "hours" else name) for record in self.records)
+            column = np.array(list(values), np.float64)
+            self._columns[name] = column / 3600 if name == "hours" else column
+        return self._columns[name]
+
+    @cached_property
+    def _columns(self) -> dict[str, Floats]:
+        """Those that were asked for."""
+        return {}
+
+    @property
+    def behaviors(self) -> Floats | None:
+        """(T, 2), where the updated member ended, generation by generation; None if not in 2-D."""
+        if self.run.facts.behavior_size != 2:
+            return None
+        missing = [np.nan, np.nan]
+        rows = [r.get("behavior") or missing for r in self.records]
+        return np.array(rows, np.float64).reshape(-1, 2)  # None: not finite
+
+
+def story_of(run: Run) -> Story:
+    records, unreadable = read_metrics(run.path / METRICS)
+    return Story(run, records, run.ending, unreadable)
+
+
+def find_runs(paths: Iterable[str | Path]) -> list[Run]:
+    """The runs in these directories and below them that can be read; why others cannot is said."""
+    runs, faults = [], []
+    for directory in directories_in(paths):
+        try:
+            runs.append(load(directory))
+        except (CheckpointRefused, ValueError) as error:  # one may be in the making
+            faults.append(str(error))
+    for fault in faults if runs else ():
+        log.warning("left out: %s", fault)
+    if not runs:
+        raise CheckpointRefused("\n".join(faults))
+    return runs
+
+
+def directories_in(paths: Iterable[str | Path]) -> list[Path]:
+    """Where runs are, here and below, each once; ValueError where there is none."""
+    found: dict[str, Path] = {}
+    for path in map(Path, paths):
+        below = [Path(p) for p in directories_of_runs(path)]
+        if not below:
+            raise ValueError(
+                f"{path} holds no run: neither it nor a directory in it has a {CONFIG}. "
+                "'nses train' and 'nses reproduce' make some."
+            )
+        found |= {os.path.realpath(directory): directory for directory in below}
+    return list(found.values())
+
+
+def directories_of_runs(path: Path) -> list[str]:
+    """Where runs are kept, in the order of their names; a run holds no other runs."""
+    found = []
+    for directory, names, files in os.walk(path):
+        names.sort()
+        if CONFIG in files:
+            found.append(directory)
+            names.clear()
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """The best score so far: median over the runs that got there, and its interval. (points,)"""
+
+    x: Floats
+    median: Floats
+    low: Floats
+    high: Floats
+    runs: NDArray[np.int64]  # that got there
+
+
+def curve_of(stories: Sequence[Story], axis: str) -> Curve | None:
+    """The best score so far along an axis; None before anything was played.
+
+    A run counts from its first generation to its last: where others have gone on, they are fewer.
+    Along steps and hours, which no run was told to last, one that has ended keeps what it found.
+    """
+    begun = [s for s in stories if s.records]
+    if not begun:
+        return None
+    columns = [s.column(axis) for s in begun]
+    grid = _grid(columns, axis)
+    y = np.full((len(begun), len(grid)), np.nan)
+    for row, x, story in zip(y, columns, begun, strict=True):
+        stays = story.done and axis in ("env_steps", "hours")
+        at = np.searchsorted(x, grid, side="right") - 1
+        there = (at >= 0) & ((grid <= x[-1]) | stays)
+        row[there] = story.column("best")[at[there]]
+    known = np.isfinite(y)
+    low, high, middle = (np.full(len(grid), np.nan) for _ in range(3))
+    for pattern in np.unique(known, axis=1).T:  # which runs are there changes a few times only
+        where = (known == pattern[:, None]).all(axis=0)
+        if not pattern.any():
+            continue
+        values, index = np.unique(y[pattern][:, where], axis=1, return_inverse=True)
+        middle[where] = np.median(values, axis=0)[index]
+        ends = median_interval(values.T, CURVE_RESAMPLES)
+        low[where], high[where] = ends[0][index], ends[1][index]
+    return Curve(grid, middle, low, high, known.sum(axis=0))
+
+
+def coverage(stories: Sequence[Story]) -> list[Floats] | None:
+    """How much of the behavior space each run has seen, generation by generation, 0 to 1.
+
+    The share of the cells of a grid over all that any of these runs saw; None if not in 2-D.
+    """
+    seen = [b for s in stories if (b := s.behaviors) is not None]
+    points = np.concatenate([np.empty((0, 2)), *seen])
+    points = points[np.isfinite(points).all(axis=1)]
+    if len(seen) < len(stories) or not len(points):
+        return None
+    low, size = points.min(axis=0), np.maximum(np.ptp(points, axis=0), 1e-12)
+    shares = []
+    for b in seen:
+        known = np.isfinite(b).all(axis=1)
+        cell = np.minimum(np.floor((b[known] - low) / size * CELLS), CELLS - 1).astype(int)
+        new = np.zeros(len(b))
+        new[np.flatnonzero(known)[np.unique(cell, axis=0, return_index=True)[1]]] = 1
+        shares.append(np.cumsum(new) / CELLS**2)
+    return shares
+
+
+def _grid(columns: Sequence[Floats], axis: str) -> Floats:
+    """Where a curve is drawn: at whole generations, else evenly from the first number on."""
+    first, last = min(x[0] for x in columns), max(x[-1] for x in columns)
+    grid = np.linspace(first, last, POINTS)
+    if axis == "generation":
+        return np.unique(np.round(grid)) if last - first >= POINTS else np.arange(first, last + 1)
+    # Every run's own end is a point, so that none seems to stop before it did.
+    return np.unique(np.concatenate([grid, [x[-1] for x in columns]]))

@@ -1,0 +1,190 @@
+"""What a person who gets a policy has to know of it, as Markdown."""
+
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nses.core.values import State
+from nses.experiment.runs.run import Run, read_config
+from nses.experiment.settings.build import has_pixels, policy_of
+from nses.experiment.settings.command import changes_of, train_command
+from nses.experiment.showing.progress import short
+from nses.rollouts.spaces import leaves
+
+MODEL_CARD = "MODEL_CARD.md"
+
+
+def interval(x: Sequence[float]) -> tuple[float, float] | None:
+    """95 % of Student's t around the mean; None of a single number."""
+    from scipy.special import stdtrit
+
+    if len(x) < 2:
+        return None
+    half = float(stdtrit(len(x) - 1, 0.975)) * float(np.std(x, ddof=1)) / math.sqrt(len(x))
+    return float(np.mean(x)) - half, float(np.mean(x)) + half
+
+
+def model_card(run: Run, which: str, difference: float, observations: int) -> str:
+    """The card of a policy whose ONNX file was compared with it."""
+    config = run.config
+    size = policy_of(config, run.facts, run.reference).size
+    rows = {
+        "task": f"`{config.task}`",
+        "algorithm": f"`{config.algorithm}`",
+        "recipe": f"`{config.recipe}`",
+        "changed settings": ", ".join(f"`{name}={x}`" for name, x in changes_of(config).items())
+        or "none",
+        "seed": config.seed,
+        "policy": f"`{which}`, {_network(run)}, {size:,} parameters",
+        "trained for": _trained_for(run, which),
+        "observations": f"`{run.facts.observation_space}`",
+        "actions": f"`{run.facts.action_space}`",
+        "versions": ", ".join(f"{name} {version}" for name, version in run.versions.items()),
+    }
+    table = "\n".join(f"| {name} | {_cell(value)} |" for name, value in rows.items())
+    return f"""\
+# The {which} policy of {config.task}, trained by {config.algorithm}
+
+Trained by nses, novelty-seeking evolution strategies
+([Conti et al. 2018](https://arxiv.org/abs/1712.06560)).
+
+| | |
+|---|---|
+{table}
+
+## How good it is
+
+{_results(run, which)}
+
+## How it was trained
+
+{_training(run)}
+
+## How to use it
+
+{_usage(run, which)}
+
+In {observations:,} observations, random ones and those of an episode where there was one, the
+outputs of the ONNX file in onnxruntime differed by at most {difference:.1e} from those of nses.
+
+## What it is for, and what not
+
+It is meant for the task above, for comparison and for the study of how policies explore. It has
+seen nothing but this simulation, works nowhere else that is known, and must not control anything
+that can do harm.
+"""
+
+
+def _trained_for(run: Run, which: str) -> str:
+    source = run.newest if which == "best" else run.state
+    text = f"{source.generation:,} of {run.config.generations:,} generations"
+    if isinstance(source, State):
+        cost = (source.episodes, source.env_steps)
+    else:
+        lines = [r for r in run.metrics if r["generation"] == source.generation]
+        cost = (lines[-1]["episodes"], lines[-1]["env_steps"]) if lines else None
+    return f"{text}, {cost[0]:,} episodes, {cost[1]:,} environment steps" if cost else text
+
+
+def _results(run: Run, which: str) -> str:
+    if which != "best":
+        return (
+            "This policy is not the best of its run and was not tested at its end; "
+            f"`nses evaluate RUN --policy {shlex.quote(which)}` plays fresh episodes."
+        )
+    best, retest = run.best, run.retest
+    score = (
+        f"Score when it won: **{short(best.score)}**, the mean of {_episodes(run)} in generation "
+        f"{best.generation} (member {best.member}). It is the highest of many noisy means, so it "
+        "flatters."
+    )
+    if not retest:
+        return f"{score}\n\nThe run has not ended, so there is no re-test yet."
+    mean, std, ends = float(np.mean(retest)), float(np.std(retest)), interval(retest)
+    between = (
+        f"; 95 % interval of the mean (Student's t): {short(ends[0])} to {short(ends[1])}"
+        if ends
+        else ""
+    )
+    count = f"{len(retest)} fresh episode{'s' if len(retest) > 1 else ''}"
+    return (
+        f"{score}\n\nRe-test: **{short(mean)} ± {short(std)}**, mean and standard deviation of the "
+        f"returns of {count}{between}."
+    )
+
+
+def _episodes(run: Run) -> str:
+    count = run.config.evaluation_episodes
+    return f"{count} episodes" if count > 1 else "one episode"
+
+
+def _training(run: Run) -> str:
+    if run.own_task:
+        return "In Python, on a Task object that has no name; there is no command that repeats it."
+    text = f"```console\n$ {train_command(run.config)}\n```"
+    resumed = read_config(run.path).get("resumed", [])
+    if resumed:
+        times = "once" if len(resumed) == 1 else f"{len(resumed)} times"
+        text += f"\n\nThe run was resumed {times}, which changes nothing in its result."
+    return text
+
+
+def _network(run: Run) -> str:
+    if has_pixels(run.facts):
+        return "a convolutional network with virtual batch norm"
+    config = run.config
+    hidden = " × ".join(map(str, config.hidden)) or "no"
+    scaled = "normalised" if config.normalize else "raw"
+    return f"an MLP on {scaled} observations, {hidden} hidden units ({config.activation})"
+
+
+def _usage(run: Run, which: str) -> str:
+    settings = {"max_steps": run.config.max_steps, **run.config.environment_arguments}
+    arguments = [f"{name}={value!r}" for name, value in settings.items() if value is not None]
+    task = f"nses.make_task({', '.join([json.dumps(run.config.task), *arguments])})"
+    environment = "...  # of the task" if run.own_task else f"{task}.make()"
+    return f"""\
+With onnxruntime alone (`pip install onnxruntime`), one observation or many at a time:
+
+```python
+import numpy as np
+import onnxruntime
+
+session = onnxruntime.InferenceSession("policy.onnx", providers=["CPUExecutionProvider"])
+action, output = session.run(["action", "output"], {_inputs(run)})
+environment.step(action[0])
+```
+
+With nses, from the run directory:
+
+```python
+import nses
+
+policy = nses.load("RUN").policy({json.dumps(which)})
+environment = {environment}
+observation, info = environment.reset(seed=0)
+action = policy(observation)
+```"""
+
+
+def _inputs(run: Run) -> str:
+    """The second argument of `session.run`, as Python."""
+
+    def one(leaf: Any) -> str:
+        keys = "".join(f"[{key!r}]" for key in leaf.keys)
+        return f'"{leaf.name}": np.array([observation{keys}], np.{np.dtype(leaf.space.dtype)})'
+
+    return (
+        "{"
+        + ", ".join(one(leaf) for leaf in leaves(run.facts.observation_space, "observation"))
+        + "}"
+    )
+
+
+def _cell(value: Any) -> str:
+    """On one line, and without the sign that ends a cell."""
+    return " ".join(str(value).split()).replace("|", "\\|")

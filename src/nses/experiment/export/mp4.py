@@ -1,0 +1,80 @@
+"""Pictures to a video file that browsers play, by the ffmpeg of the extra `video`."""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.experiment.runs.storage import StorageFailed, replacing
+
+Picture = NDArray[np.uint8]  # (height, width, 3)
+
+QUALITY = 20  # constant rate factor: 0 loses nothing, 51 is the worst
+
+
+def encoder() -> str:
+    """Where ffmpeg is; ValueError without the extra."""
+    try:
+        from imageio_ffmpeg import get_ffmpeg_exe
+
+        return get_ffmpeg_exe()
+    except (ImportError, RuntimeError) as error:
+        raise ValueError(
+            f"videos need the extra 'video': pip install 'nses[video]' ({error})."
+        ) from None
+
+
+@contextmanager
+def mp4(path: Path, size: tuple[int, int], fps: float) -> Iterator[Callable[[Picture], None]]:
+    """Takes pictures of this (width, height), both even; the file is there when all went well."""
+    width, height = size
+    assert width % 2 == height % 2 == 0  # yuv420p halves them
+    with replacing(path) as temporary, TemporaryFile() as said:
+        command = [
+            *(encoder(), "-hide_banner", "-loglevel", "error", "-y"),
+            *("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"),
+            *("-r", str(Fraction(fps).limit_denominator(1000)), "-i", "-", "-an"),
+            *("-c:v", "libx264", "-crf", str(QUALITY), "-pix_fmt", "yuv420p"),
+            *("-movflags", "+faststart", "-f", "mp4", os.path.abspath(temporary)),
+        ]
+
+        def failed() -> StorageFailed:
+            said.seek(0)
+            words = said.read().decode(errors="replace").strip()
+            return StorageFailed(f"could not write {path}, ffmpeg says: {words or 'nothing'}.")
+
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+            start_new_session=True,  # Ctrl-C is for us, who then end it
+        )
+        assert process.stdin is not None
+        pipe = process.stdin
+
+        def write(picture: Picture) -> None:
+            assert picture.shape == (height, width, 3)
+            try:
+                pipe.write(np.ascontiguousarray(picture).data)
+            except OSError:  # it is gone
+                process.wait()
+                raise failed() from None
+
+        try:
+            yield write
+            with suppress(OSError):
+                pipe.close()
+            if process.wait():
+                raise failed()
+        finally:
+            process.kill()  # which does nothing to one that has ended
+            process.wait()
+            with suppress(OSError):
+                pipe.close()

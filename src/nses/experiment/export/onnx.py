@@ -1,0 +1,322 @@
+"""A trained policy as an ONNX file, which other programs and languages can run without nses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from nses.core.moments import CLIP
+from nses.core.seeding import Purpose, generator
+from nses.experiment.export.model_card import MODEL_CARD, model_card
+from nses.experiment.runs.run import Run, TrainedPolicy
+from nses.experiment.runs.storage import storing, write_atomically
+from nses.experiment.settings.build import policy_of
+from nses.rollouts.native import convolution as conv
+from nses.rollouts.policies.conv import PIXELS, Conv
+from nses.rollouts.policies.mlp import MLP
+from nses.rollouts.spaces import input_of, leaves, output_of
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
+
+FILE = "policy.onnx"
+INPUT = "observation"
+OPSET, IR = 17, 8  # what every onnxruntime since 1.13 reads
+# Of outputs, relative to the largest of an observation where that is above 1. The network for
+# pixels is itself 2.5e-5 from exact arithmetic, because batch norm amplifies what float32 rounds:
+# onnxruntime, which adds in another order, is up to 5e-5 from it.
+TOLERANCE = {MLP: 1e-5, Conv: 2e-4}
+CHECKED = 200  # random observations, and as many of an episode
+WIDE = 10.0  # random observations stay within ±10 where a space has no narrower bounds
+
+Feed = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Exported:
+    """Where the files are, and how far the ONNX file's outputs are from the policy's."""
+
+    model: Path
+    card: Path
+    difference: float
+    observations: int
+
+
+class Graph:
+    """Nodes and constants in the order in which they are added; a value is known by its name."""
+
+    def __init__(self) -> None:
+        self.inputs, self.nodes, self.constants = [], [], []
+
+    def input(self, name: str, dtype: Any, shape: Sequence[int]) -> str:
+        from onnx import helper
+
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        self.inputs.append(helper.make_tensor_value_info(name, kind, ["N", *shape]))
+        return name
+
+    def constant(self, value: NDArray[Any]) -> str:
+        from onnx import numpy_helper
+
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
+        return name
+
+    def add(self, kind: str, *inputs: str | NDArray[Any], name: str = "", **settings: Any) -> str:
+        """A node; arrays among its inputs become constants."""
+        from onnx import helper
+
+        names = [x if isinstance(x, str) else self.constant(x) for x in inputs]
+        name = name or f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, names, [name], **settings))
+        return name
+
+    def cast(self, x: str, dtype: Any, name: str = "") -> str:
+        from onnx import helper
+
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.add("Cast", x, name=name, to=kind)
+
+    def reshape(self, x: str, *shape: int) -> str:
+        return self.add("Reshape", x, np.array([-1, *shape], np.int64))
+
+
+def feed_of(space: Any, observations: Sequence[Any]) -> Feed:
+    """Observations as the inputs of the file."""
+    return {
+        leaf.name: np.array([np.asarray(leaf.of(o), leaf.space.dtype) for o in observations])
+        for leaf in leaves(space, INPUT)
+    }
+
+
+def model_of(run: Run, which: str = "best") -> "ModelProto":
+    """The graph from an observation as the space has it to `action` and the raw `output`."""
+    import onnx
+    from onnx import helper
+
+    from nses import __version__
+
+    theta, moments = run.parameters(which)
+    policy = policy_of(run.config, run.facts, run.reference)
+    graph = Graph()
+    if isinstance(policy, Conv):
+        y = _conv(graph, policy, theta, graph.input(INPUT, np.uint8, PIXELS))
+    else:
+        assert isinstance(policy, MLP)
+        mean, std = policy.standardization(moments)
+        y = _mlp(graph, policy, theta, mean, std, _flat(graph, run.facts.observation_space))
+    graph.add("Identity", y, name="output")
+    action = _action(graph, run.facts.action_space)
+    size = output_of(run.facts.action_space).size
+    outputs = [
+        helper.make_tensor_value_info("action", *action),
+        helper.make_tensor_value_info("output", onnx.TensorProto.FLOAT, ["N", size]),
+    ]
+    whole = helper.make_graph(graph.nodes, "policy", graph.inputs, outputs, graph.constants)
+    model = helper.make_model(
+        whole,
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR,
+        producer_name="nses",
+        producer_version=__version__,
+    )
+    config = run.config
+    facts = {"task": config.task, "algorithm": config.algorithm, "seed": config.seed}
+    facts |= {"policy": which, "recipe": config.recipe, "nses": __version__}
+    helper.set_model_props(model, {name: str(value) for name, value in facts.items()})
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+def _flat(graph: Graph, space: Any) -> str:
+    """Observations as float64 vectors, as `input_of` makes them."""
+    parts = []
+    for leaf in leaves(space, INPUT):
+        match leaf.space:
+            case spaces.Discrete():
+                x = graph.input(leaf.name, np.int64, ())
+                parts.append(_one_hot(graph, x, int(leaf.space.start), int(leaf.space.n)))
+            case spaces.MultiDiscrete():
+                n, start = leaf.space.nvec.reshape(-1), leaf.space.start.reshape(-1)
+                x = graph.input(leaf.name, leaf.space.dtype, leaf.space.shape)
+                x = graph.reshape(graph.cast(x, np.int64), n.size)
+                for i in range(n.size):
+                    digit = graph.add("Gather", x, np.array(i), axis=1)
+                    parts.append(_one_hot(graph, digit, int(start[i]), int(n[i])))
+            case _:
+                x = graph.input(leaf.name, leaf.space.dtype, leaf.space.shape)
+                parts.append(graph.reshape(graph.cast(x, np.float64), input_of(leaf.space).size))
+    return parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
+
+
+def _one_hot(graph: Graph, x: str, start: int, n: int) -> str:
+    index = graph.add("Sub", x, np.array(start, np.int64))
+    values = np.array([0.0, 1.0], np.float32)  # onnxruntime has it for no double
+    return graph.cast(graph.add("OneHot", index, np.array(n), values, axis=-1), np.float64)
+
+
+def _mlp(
+    graph: Graph,
+    policy: MLP,
+    theta: NDArray[np.float32],
+    mean: NDArray[np.float64],
+    std: NDArray[np.float64],
+    x: str,
+) -> str:
+    if std.size:  # in double, as the compiled code does
+        x = graph.add("Div", graph.add("Sub", x, mean), std)
+        x = graph.add("Clip", x, np.array(-CLIP), np.array(CLIP))
+    x, start = graph.cast(x, np.float32), 0
+    for i, o in zip(policy.sizes, policy.sizes[1:], strict=False):
+        W, b = theta[start : start + i * o].reshape(i, o), theta[start + i * o :][:o]
+        x, start = graph.add("Gemm", x, W, b), start + (i + 1) * o
+        if start < theta.size:
+            x = graph.add({"tanh": "Tanh", "relu": "Relu"}[policy.activation], x)
+    return x
+
+
+def _conv(graph: Graph, policy: Conv, theta: NDArray[np.float32], x: str) -> str:
+    """Virtual batch norm is what it is for the reference batch: a scale and a shift per unit."""
+    norms, batch = conv.norms(), np.ascontiguousarray(policy.reference)
+    conv.adapt(theta, batch.reshape(len(batch), -1), conv.work(policy.actions), norms)
+    x = graph.add("Transpose", graph.cast(x, np.float32), perm=[0, 3, 1, 2])
+    channels = (conv.CHANNELS, *conv.UNITS)
+    layers = [(conv.W1, 8, 4, norms.first), (conv.W2, 4, 2, norms.second)]
+    for i, (start, kernel, stride, norm) in enumerate(layers):
+        before, after = conv.padding(conv.SIDES[i], kernel, stride)
+        shape = (kernel, kernel, channels[i], channels[i + 1])
+        W = theta[start : start + int(np.prod(shape))].reshape(shape).transpose(3, 2, 0, 1)
+        pads, strides = [before, before, after, after], [stride, stride]
+        x = graph.add("Conv", x, W, pads=pads, strides=strides, kernel_shape=[kernel, kernel])
+        scale, shift = norm[:, : channels[i + 1], None, None]
+        x = graph.add("Relu", graph.add("Add", graph.add("Mul", x, scale), shift))
+    x = graph.reshape(graph.add("Transpose", x, perm=[0, 2, 3, 1]), conv.FLAT)
+    W = theta[conv.W3 : conv.N3].reshape(conv.FLAT, conv.UNITS[2])
+    x = graph.add("Mul", graph.add("MatMul", x, W), norms.third[0])
+    x = graph.add("Relu", graph.add("Add", x, norms.third[1]))
+    last = conv.W4 + conv.UNITS[2] * policy.actions
+    return graph.add(
+        "Gemm", x, theta[conv.W4 : last].reshape(conv.UNITS[2], policy.actions), theta[last:]
+    )
+
+
+def _action(graph: Graph, space: Any) -> tuple[int, list[Any]]:
+    """Adds `action`, from `output` as `output_of` does it; its type and shape."""
+    from onnx import TensorProto, helper
+
+    if isinstance(space, spaces.Discrete):
+        index = graph.add("ArgMax", "output", axis=1, keepdims=0)
+        graph.add("Add", index, np.array(int(space.start), np.int64), name="action")
+        return TensorProto.INT64, ["N"]
+    kind = np.promote_types(np.float32, space.dtype)
+    y = graph.reshape(graph.cast("output", kind), *space.shape)
+    y = graph.add("Min", graph.add("Max", y, space.low.astype(kind)), space.high.astype(kind))
+    graph.cast(y, space.dtype, name="action")
+    return helper.np_dtype_to_tensor_dtype(np.dtype(space.dtype)), ["N", *space.shape]
+
+
+def random_observations(run: Run, count: int) -> list[Any]:
+    """Within the space of a run, and not far from zero where it is wide."""
+    rng = generator(run.config.seed, 0, 0, Purpose.FRESH_EPISODES)
+    space = _tame(run.facts.observation_space)
+    space.seed(int(rng.integers(1 << 31)))
+    return [space.sample() for _ in range(count)]
+
+
+def _tame(space: Any) -> Any:
+    match space:
+        case spaces.Dict():
+            return spaces.Dict({name: _tame(part) for name, part in space.spaces.items()})
+        case spaces.Tuple():
+            return spaces.Tuple([_tame(part) for part in space.spaces])
+        case spaces.Box() if np.issubdtype(space.dtype, np.floating):
+            low, high = (
+                np.asarray(np.clip(x, space.low, space.high), space.dtype) for x in (-WIDE, WIDE)
+            )
+            return spaces.Box(low, high, space.shape, np.dtype(space.dtype).type)
+    return space
+
+
+def played_observations(run: Run, policy: TrainedPolicy, count: int) -> list[Any]:
+    """The first of a fresh episode; none where the task cannot be made here."""
+    try:
+        task = run.task()
+        environment = task.make()
+    except ValueError:
+        return []
+    try:
+        observation, _ = environment.reset(seed=0)
+        seen, end = [observation], False
+        while len(seen) < min(count, task.step_limit) and not end:
+            observation, _, terminated, truncated, _ = environment.step(policy(observation))
+            seen.append(observation)
+            end = terminated or truncated
+        return seen
+    finally:
+        environment.close()
+
+
+def difference(run: Run, which: str, model: bytes, observations: Sequence[Any]) -> float:
+    """The largest between outputs of the file and of the policy; ValueError if it is too large.
+
+    Actions must be the same where they are numbers, and a choice where it is not a close one.
+    """
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level, options.intra_op_num_threads = 3, 1
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    actions, outputs = session.run(
+        ["action", "output"], feed_of(run.facts.observation_space, observations)
+    )
+    policy = run.policy(which)
+    flatten = input_of(run.facts.observation_space).flatten
+    network = policy_of(run.config, run.facts, run.reference)
+    respond, allowed = network.bind(policy.theta, policy.moments), TOLERANCE[type(network)]
+    largest = 0.0
+    for o, a, y in zip(observations, np.asarray(actions), np.asarray(outputs), strict=True):
+        expected = respond(flatten(o))
+        scale = max(1.0, float(np.abs(expected).max()))
+        off = float(np.abs(y - expected).max()) / scale
+        largest = max(largest, off)
+        if isinstance(run.facts.action_space, spaces.Discrete):
+            chosen = expected[int(a) - int(run.facts.action_space.start)]
+            wrong = float(expected.max() - chosen) / scale
+        else:
+            apart = np.abs(a.astype(np.float64) - policy(o)).max()
+            wrong = float(apart) / scale - float(np.finfo(a.dtype).eps)  # two roundings may differ
+        if not (off <= allowed and wrong <= allowed):  # NaN is not
+            raise ValueError(
+                f"the ONNX file does not act like the policy: its outputs differ by {off:.2g}, "
+                f"its actions by {wrong:.2g}, where at most {allowed:g} is allowed; it was not "
+                "written. Please report this, with the versions of onnx and onnxruntime."
+            )
+    return largest
+
+
+def export(
+    run: Run, which: str = "best", directory: str | Path | None = None, checked: int = CHECKED
+) -> Exported:
+    """Writes policy.onnx and MODEL_CARD.md, after the first has been seen to act as it should."""
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime  # noqa: F401
+    except ImportError as error:
+        raise ValueError(
+            f"ONNX files need the extra 'onnx': pip install 'nses[onnx]' ({error})."
+        ) from None
+    policy = run.policy(which)
+    observations = random_observations(run, checked) + played_observations(run, policy, checked)
+    model = model_of(run, which).SerializeToString()
+    largest = difference(run, which, model, observations)
+    place = run.path if directory is None else Path(directory)
+    with storing(place):
+        place.mkdir(parents=True, exist_ok=True)
+    card = model_card(run, which, largest, len(observations))
+    write_atomically(place / FILE, model)
+    write_atomically(place / MODEL_CARD, card.encode())
+    return Exported(place / FILE, place / MODEL_CARD, largest, len(observations))

@@ -1,0 +1,98 @@
+"""history.jsonl: what every generation's candidates came to, from which all its policies follow.
+
+The noise comes from the seed, so theta_{t+1} is a function of theta_t, f, N and w: two numbers per
+candidate keep every policy that a run ever had (`replay.py`).
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.core.moments import Moments, nothing
+from nses.core.values import Evaluation, Floats, Report
+from nses.experiment.runs.encoding import canonical, sha256
+from nses.experiment.runs.log import read_generations
+from nses.experiment.runs.storage import CheckpointRefused
+
+HISTORY = "history.jsonl"
+SEAL = "sha256"  # of a line: its first digits; one flipped bit would give another policy
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Generation t + 1: the member that was updated, and by what. f and N are exact, (n,)."""
+
+    generation: int
+    member: int
+    weight: float
+    f: Floats
+    N: Floats
+    moments: Moments  # of the observations that it took in
+
+    @property
+    def evaluation(self) -> Evaluation:
+        return Evaluation(self.f, self.N, np.zeros(0, np.int64), self.moments)
+
+
+def line_of(report: Report) -> dict[str, Any]:
+    """A generation as JSON takes it; numbers as the bytes of float64, so that none is rounded."""
+    e = report.candidates
+    line: dict[str, Any] = {
+        "generation": report.generation,
+        "member": report.member,
+        "weight": report.weight,
+        "f": _text(e.f),
+        "N": _text(e.N),
+    }
+    if e.moments.count:
+        line["count"] = e.moments.count
+        line["sum"], line["square"] = _text(e.moments.sum), _text(e.moments.square)
+    return line | {SEAL: _seal(line)}
+
+
+def read_history(
+    path: Path, members: int, n: int, moments_size: int, at_most: int
+) -> Iterator[Line]:
+    """The lines up to a generation; CheckpointRefused names one that is damaged."""
+    for record in read_generations(path):
+        generation = record["generation"]
+        if generation > at_most:
+            continue
+        try:
+            if not 0 <= record["member"] < members:
+                raise ValueError(f"there is no member {record['member']}")
+            observed = nothing(moments_size)
+            if "count" in record:
+                sums = (_numbers(record[name], moments_size) for name in ("sum", "square"))
+                observed = Moments(float(record["count"]), *sums)
+            f, N = (_numbers(record[name], n) for name in ("f", "N"))
+            if record.get(SEAL, "") not in ("", _seal(record)):  # older runs have none
+                raise ValueError("SHA-256 differs")
+            yield Line(
+                int(generation), int(record["member"]), float(record["weight"]), f, N, observed
+            )
+        except (KeyError, TypeError, ValueError, binascii.Error) as error:
+            raise CheckpointRefused(
+                f"generation {generation} in {path} is damaged: {error}"
+            ) from error
+
+
+def _seal(line: dict[str, Any]) -> str:
+    return sha256(canonical({name: x for name, x in line.items() if name != SEAL}))[:16]
+
+
+def _text(x: NDArray[np.float64]) -> str:
+    return base64.b64encode(np.ascontiguousarray(x, "<f8").tobytes()).decode()
+
+
+def _numbers(text: str, size: int) -> Floats:
+    x = np.frombuffer(base64.b64decode(text, validate=True), "<f8").astype(np.float64)
+    if x.size != size:
+        raise ValueError(f"it has {x.size} numbers where {size} belong")
+    return x

@@ -1,0 +1,275 @@
+"""What a run writes down generation by generation: lines of JSON and TensorBoard events."""
+
+import json
+import logging
+import math
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import fields
+from itertools import chain
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from nses.core.values import Report
+from nses.experiment.runs.storage import contained, lines_in, regular_file, write_atomically
+
+log = logging.getLogger("nses")
+
+METRICS = "metrics.jsonl"
+TENSORBOARD = "tensorboard"
+LISTS = ("behavior", "selection")
+NEEDED = {"member", "score", "best", "weight", "episodes", "env_steps", "seconds"}
+NUMBERS = {int, float, bool, type(None)}
+COUNTS = ("generation", "member", "episodes", "env_steps")  # whole numbers, always there
+LARGEST = 1e300  # of a number that we would write; infinity is none
+LAST_GENERATION = 10**9  # as many as a configuration may ask for
+LONGEST_LINE = 64 << 20  # bytes: 10^6 candidates in a line of history.jsonl
+LARGEST_LOG = 64 << 30  # bytes
+LARGEST_METRICS = 1 << 30  # bytes: 10^6 generations of metrics.jsonl, which are held in memory
+COLUMNS = ("seconds", "steps_per_second", *(f.name for f in fields(Report) if f.name not in LISTS))
+
+
+def record_of(report: Report, seconds: float, duration: float, env_steps: int) -> dict[str, Any]:
+    """One line of metrics.jsonl: the report, seconds of training so far, and speed."""
+    names = [field.name for field in fields(report) if field.name != "candidates"]
+    record = {name: getattr(report, name) for name in names}
+    record["seconds"] = round(seconds, 6)
+    record["steps_per_second"] = round(env_steps / max(duration, 1e-9), 1)
+    return {name: _standard(value) for name, value in record.items()}
+
+
+def _standard(value: Any) -> Any:
+    """JSON has no NaN and no infinity."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_generations(path: Path) -> Iterator[dict[str, Any]]:
+    """The generations of a log; a torn last line and the marks of gaps are left out."""
+    return (r for r in _records(path) if "generation" in r and _numeric(r))
+
+
+def read_metrics(path: Path) -> tuple[list[dict[str, Any]], int]:
+    """The generations in metrics.jsonl, and how many whole lines of it cannot be read."""
+    records: list[dict[str, Any]] = []
+    unreadable = 0
+    if not os.path.lexists(path):
+        return records, unreadable
+    with regular_file(path, LARGEST_METRICS) as (file, _):
+        for line in lines_in(file, LONGEST_LINE):
+            record = metrics_in(line)
+            if record is None:
+                unreadable += line.endswith(b"\n")  # else it is torn, or still being written
+            elif "generation" in record:
+                records.append(record)
+    return records, unreadable
+
+
+def metrics_in(line: bytes) -> dict[str, Any] | None:
+    """A generation or a gap of metrics.jsonl; None if the line is torn, or not one of ours."""
+    record = numbers_in(line)
+    if record is None or "generation" not in record or _complete(record):
+        return record
+    return None
+
+
+def numbers_in(line: bytes) -> dict[str, Any] | None:
+    """A generation, complete or not, or a gap."""
+    record = _record_in(line)
+    return record if record is not None and _numeric(record) else None
+
+
+def refuse_unreadable(path: Path) -> None:
+    """CheckpointRefused where a log is not one that can be read to its end."""
+    if os.path.lexists(path):
+        with regular_file(path, LARGEST_LOG) as (file, _):
+            for _ in lines_in(file, LONGEST_LINE):
+                pass
+
+
+def _records(path: Path) -> Iterator[dict[str, Any]]:
+    """What can be read of the lines: generations and gaps."""
+    if not os.path.lexists(path):
+        return
+    with regular_file(path, LARGEST_LOG) as (file, _):
+        for line in lines_in(file, LONGEST_LINE):
+            record = _record_in(line)
+            if record is not None:
+                yield record
+
+
+def _record_in(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+        return record if 0 <= _last(record) <= LAST_GENERATION else None
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+        return None
+
+
+def _numeric(record: dict[str, Any]) -> bool:
+    """Whether all that we write are numbers; what others add may be anything."""
+    lists = [record.get(name, []) for name in LISTS]
+    if not all(isinstance(numbers, list) for numbers in lists):
+        return False
+    values = [*map(record.get, COLUMNS), *chain(*lists)]  # tens of thousands of lines: be quick
+    if not NUMBERS.issuperset(map(type, values)):
+        return False
+    numbers = [x for x in values if x is not None]
+    return not numbers or (max(numbers) <= LARGEST and min(numbers) >= -LARGEST)
+
+
+def _complete(record: dict[str, Any]) -> bool:
+    if not record.keys() >= NEEDED or record["seconds"] is None or record["weight"] is None:
+        return False
+    counts = [record[name] for name in COUNTS]
+    return all(type(x) is int for x in counts) and min(counts) >= 0
+
+
+def _last(record: dict[str, Any]) -> int:
+    """The last generation that a line speaks of."""
+    return int(record["generation"] if "generation" in record else record["gap"][1])
+
+
+def _first(record: dict[str, Any]) -> int:
+    return int(record["generation"] if "generation" in record else record["gap"][0])
+
+
+class GenerationLog:
+    """Appends a line a generation, cut back to `generation` first: none appears twice.
+
+    A full disk does not stop training: the lines are dropped with a warning, and a line
+    {"gap": [first, last]} marks them once there is room again, as it marks those that a checkpoint
+    has survived.
+    """
+
+    def __init__(self, path: Path, generation: int):
+        self.path = path
+        kept = [r for r in _records(self.path) if _last(r) <= generation]
+        self.seconds = max((float(r.get("seconds") or 0.0) for r in kept), default=0.0)
+        write_atomically(self.path, "".join(json.dumps(r) + "\n" for r in kept).encode())
+        self.file = self.path.open("ab", buffering=0)
+        last = max(map(_last, kept), default=0)
+        self.gap = [last + 1, generation] if last < generation else []
+        self.synced = self._size()
+        self.unsynced: list[dict[str, Any]] = []  # written after that
+        self.failing = self.in_doubt = False  # whether the last line, the last sync failed
+
+    def write(self, record: dict[str, Any]) -> None:
+        error = self._append([{"gap": self.gap}, record] if self.gap else [record])
+        if error is not None:
+            self._warn(error)
+            self.failing = True
+            first = self.gap[0] if self.gap else record["generation"]
+            self.gap = [first, record["generation"]]
+            return
+        if self.gap:
+            log.warning(
+                "%s is written again; generations %d to %d are missing.", self.path.name, *self.gap
+            )
+        self.gap, self.failing = [], False
+
+    def sync(self) -> None:
+        """What was written, on the disk; where that fails, it is tried again at the next sync.
+
+        A system that could not write may have dropped the lines, and says so only once: they are
+        written anew.
+        """
+        try:
+            os.fsync(self.file.fileno())
+        except OSError as error:
+            self._warn(error)
+            self.in_doubt = True
+            self._write_again()
+        else:
+            self.synced, self.unsynced, self.in_doubt = self._size(), [], False
+
+    def _write_again(self) -> None:
+        lines, self.unsynced = self.unsynced, []
+        self._cut(self.synced)
+        if lines and self._append(lines) is not None:
+            self.gap = [_first(lines[0]), self.gap[1] if self.gap else _last(lines[-1])]
+
+    def _append(self, records: list[dict[str, Any]]) -> OSError | None:
+        """All of these lines at the end, or why there is none of them."""
+        data, start = "".join(json.dumps(r) + "\n" for r in records).encode(), self._size()
+        try:
+            if self.file.write(data) != len(data):
+                raise OSError("the disk took only a part of the line")
+        except OSError as error:
+            self._cut(start)  # a half-written line
+            return error
+        self.unsynced += records
+        return None
+
+    def _warn(self, error: OSError) -> None:
+        if not self.failing and not self.in_doubt:
+            log.warning("%s is not being written: %s. Training goes on.", self.path.name, error)
+
+    def _cut(self, size: int) -> None:
+        with suppress(OSError):  # a device has no size
+            os.ftruncate(self.file.fileno(), size)
+
+    def _size(self) -> int:
+        return os.fstat(self.file.fileno()).st_size
+
+    def __enter__(self) -> "GenerationLog":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.file.close()
+
+
+class TensorBoard:
+    """One event per generation with all its numbers. A full disk ends it, with a warning."""
+
+    def __init__(self, directory: Path, generation: int):
+        from tensorboardX.proto.event_pb2 import Event, SessionLog  # type: ignore[attr-defined]
+        from tensorboardX.record_writer import RecordWriter
+
+        folder = contained(directory, TENSORBOARD)
+        name = f"events.out.tfevents.{time.time_ns()}.{socket.gethostname()}"
+        self.writer: Any = None
+        try:
+            folder.mkdir(exist_ok=True)
+            self.writer = RecordWriter(str(folder / name))
+        except OSError as error:  # a file in its place, for example
+            log.warning("TensorBoard events are not written: %s. Training goes on.", error)
+        self._put(Event(wall_time=time.time(), file_version="brain.Event:2"))
+        if generation:  # what was written beyond the checkpoint is void
+            start = SessionLog(status=SessionLog.START)
+            self._put(Event(wall_time=time.time(), step=generation + 1, session_log=start))
+
+    def write(self, record: dict[str, Any]) -> None:
+        from tensorboardX.proto.event_pb2 import Event  # type: ignore[attr-defined]
+        from tensorboardX.proto.summary_pb2 import Summary  # type: ignore[attr-defined]
+
+        values = [
+            Summary.Value(tag=name, simple_value=value)
+            for name, value in record.items()
+            if isinstance(value, int | float) and name != "generation"
+        ]
+        summary = Summary(value=values)
+        self._put(Event(wall_time=time.time(), step=record["generation"], summary=summary))
+
+    def _put(self, event: Any) -> None:
+        if self.writer is None:
+            return
+        try:
+            self.writer.write(event.SerializeToString())
+            self.writer.flush()
+        except OSError as error:
+            log.warning("TensorBoard events are not written any more: %s.", error)
+            self.writer = None
+
+    def close(self) -> None:
+        if self.writer is not None:
+            with suppress(OSError):  # every event was flushed, or is warned of
+                self.writer.close()

@@ -1,0 +1,215 @@
+"""Any policy of any past generation, from the seed and the history: nothing is simulated."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nses.core import archive
+from nses.core.algorithms import Search
+from nses.core.archive import Archive, Behavior
+from nses.core.moments import Moments
+from nses.core.noise import fill_table, perturb, table_size
+from nses.core.seeding import Purpose, episode_seeds
+from nses.core.traces import is_trace
+from nses.core.values import Candidates, Evaluation, Member, Vector
+from nses.execution.batch import part_of
+from nses.execution.evaluator import Runner, result_fields
+from nses.experiment.runs import checkpoint
+from nses.experiment.runs.history import HISTORY, Line, read_history
+from nses.experiment.runs.storage import CheckpointRefused
+from nses.experiment.settings.build import plan_of, policy_of, search_with
+from nses.rollouts.tasks.task import Task
+
+if TYPE_CHECKING:
+    from nses.experiment.runs.run import Run
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A policy of the past: the member that generation `generation` updated, or a candidate."""
+
+    generation: int
+    member: int
+    candidate: int | None
+    theta: Vector
+    moments: Moments
+    episodes: Candidates  # that were played with it
+    logged: float | None  # what they came to: a return, or a mean; None where it was not written
+
+
+@dataclass(frozen=True, eq=False)
+class Replayed:
+    """The episodes of a policy of the past, played again, in the order in which they were."""
+
+    returns: np.ndarray
+    lengths: np.ndarray
+    behavior: Behavior  # of the first
+    errors: list[str]  # tracebacks of episodes that failed
+
+    @property
+    def score(self) -> float:
+        """The mean of those that did not fail; NaN if all did."""
+        known = self.returns[np.isfinite(self.returns)]
+        return float(known.mean()) if len(known) else np.nan
+
+
+def parse_past(which: str) -> dict[str, int]:
+    """generation:G, generation:G:member:J or generation:G:candidate:I as arguments of `rebuild`."""
+    words = which.split(":")
+    names, numbers = words[::2], words[1::2]
+    known = (["generation"], ["generation", "member"], ["generation", "candidate"])
+    whole = len(names) == len(numbers) and all(number.isdecimal() for number in numbers)
+    if names not in known or not whole:
+        raise ValueError(
+            "a policy of the past is generation:G, generation:G:member:J or "
+            f"generation:G:candidate:I, got {which!r}."
+        )
+    return dict(zip(names, map(int, numbers), strict=True))
+
+
+def rebuild(
+    run: "Run", generation: int, *, member: int | None = None, candidate: int | None = None
+) -> Replay:
+    """The policy, bit for bit as it was trained.
+
+    A candidate of generation G is a perturbation of the member that G chose, before its update;
+    without one, the policy is the member that G updated (or another one), after that.
+    """
+    members, n = run.config.members, run.config.n
+    if generation < (0 if candidate is None else 1):
+        raise ValueError(f"generations are counted from 1 (0: the first members), got {generation}")
+    if member is not None and not 0 <= member < members:
+        raise ValueError(f"member must be from 0 to {members - 1}, got {member}.")
+    if candidate is not None and not 0 <= candidate < n:
+        raise ValueError(f"candidate must be from 0 to {n - 1}, got {candidate}.")
+    search = _search(run)
+    lines = _lines(run, search, generation)
+    chosen = lines[generation].member if generation in lines else 0
+    if candidate is None:
+        m = chosen if member is None else member
+        rebuilt = _member(run, search, lines, generation, m)
+        since = max((t for t, line in lines.items() if line.member == m), default=0)
+        seeds = episode_seeds(
+            run.config.seed, since, m, Purpose.EVALUATION, run.config.evaluation_episodes
+        )  # as it was played when it was updated last
+        episodes = Candidates(rebuilt.theta, rebuilt.moments, seeds)
+        score = _score(run, since, m)
+        return Replay(generation, m, None, rebuilt.theta, rebuilt.moments, episodes, score)
+    if member is not None and member != chosen:
+        raise ValueError(
+            f"the candidates of generation {generation} are those of member {chosen}, got {member}."
+        )
+    parent = _member(run, search, lines, generation - 1, chosen)
+    episodes = search.perturb(parent, generation - 1)
+    assert episodes.epsilon is not None
+    theta = np.empty_like(parent.theta)
+    sign = 1 - 2 * (candidate % 2)
+    perturb(parent.theta, sign * episodes.sigma, episodes.epsilon.row(candidate // 2), theta)
+    logged = float(lines[generation].f[candidate])
+    return Replay(generation, chosen, candidate, theta, parent.moments, episodes, logged)
+
+
+def play(run: "Run", past: Replay, task: Task | None = None) -> Replayed:
+    """The very episodes that were played then: the returns are those of the log."""
+    plan = plan_of(run.config, run.task(task), policy_of(run.config, run.facts, run.reference))
+    episodes, indices = past.episodes, range(len(past.episodes))
+    if past.candidate is not None:  # the pair that it belongs to, as a worker would have it
+        start = past.candidate - past.candidate % 2
+        episodes = part_of(episodes, slice(start, start + 2))
+        indices = range(past.candidate % 2, past.candidate % 2 + 1)
+    shapes = result_fields(len(episodes), plan.moments_size, plan.behavior_size)
+    results = {name: np.zeros(shape, dtype) for name, dtype, shape in shapes}
+    traces: dict[int, np.ndarray] = {}
+    runner = Runner(plan)
+    try:
+        errors = runner.run(episodes, archive.empty(0), indices, results, lambda i: None, traces)
+    finally:
+        runner.close()
+    played = slice(indices.start, indices.stop)
+    first = next(iter(traces.values()), results["b"][indices.start])
+    return Replayed(results["f"][played], results["lengths"][played], first, errors)
+
+
+def answer(past: Replay, played: Replayed) -> dict[str, Any]:
+    """What was replayed, what came of it, and whether that is what the log says."""
+    name = f"generation:{past.generation}"
+    name += f":member:{past.member}" if past.candidate is None else f":candidate:{past.candidate}"
+    score, logged = played.score, past.logged
+    same = None if logged is None else bool(np.array_equal(score, logged, equal_nan=True))
+    b = [] if is_trace(played.behavior) else played.behavior.tolist()
+    return {
+        "policy": name,
+        "member": past.member,
+        "return" if past.candidate is not None else "mean return": _standard(score),
+        "episodes": len(played.returns),
+        "steps": played.lengths.tolist(),
+        "behavior": [_standard(x) for x in b],
+        "logged": _standard(logged),
+        "same bits": same,
+        **({"failed": played.errors[0].strip().splitlines()[-1]} if played.errors else {}),
+    }
+
+
+def _standard(x: float | None) -> float | None:
+    """JSON has no NaN; an episode that failed has no return."""
+    return x if x is not None and np.isfinite(x) else None
+
+
+def _search(run: "Run") -> Search:
+    """The search of the run, without anything to play in."""
+    config = run.config
+    policy = policy_of(config, run.facts, run.reference)
+    table = np.empty(table_size(policy.size), np.float32)
+    fill_table(table, config.seed)
+    assert config.distance is not None  # a stored configuration is complete
+    return search_with(config, policy, config.distance, table, _nothing_is_played)
+
+
+def _nothing_is_played(candidates: Candidates, archive: Archive) -> Evaluation:
+    raise AssertionError("a replay follows from the log alone")
+
+
+def _lines(run: "Run", search: Search, generation: int) -> dict[int, Line]:
+    """The history up to a generation."""
+    lines = {}
+    sizes = (run.config.members, run.config.n, search.moments_size)
+    for line in read_history(run.path / HISTORY, *sizes, at_most=generation):
+        lines[line.generation] = line
+    if generation and generation not in lines:
+        last = max((r["generation"] for r in run.metrics), default=0)
+        raise ValueError(
+            f"{run.path} has no history of generation {generation}; it has got to {last}."
+            if generation > last
+            else f"the history of generation {generation} is missing in {run.path}: the disk was "
+            "full then, or the run is older than nses 0.2."
+        )
+    return lines
+
+
+def _member(run: "Run", search: Search, lines: dict[int, Line], generation: int, m: int) -> Member:
+    """Member m after `generation` generations, from the nearest checkpoint before, or its birth."""
+    try:
+        state = checkpoint.load(run.path / checkpoint.DIRECTORY, at_most=generation).state
+        member, since = state.members[m], state.generation
+    except CheckpointRefused:  # none is that old, or none is whole: the beginning will do
+        member, since = search.newborn(m), 0
+    missing = [t for t in range(since + 1, generation + 1) if t not in lines]
+    if missing:
+        raise CheckpointRefused(
+            f"the history of generation {missing[0]} is missing in {run.path}, and what comes "
+            f"after it, up to the next checkpoint, cannot be rebuilt without."
+        )
+    for t in range(since + 1, generation + 1):
+        line = lines[t]
+        if line.member == m:
+            candidates = search.perturb(member, t - 1)
+            member, _ = search.update(member, candidates, line.evaluation, line.weight)
+    return replace(member, behavior=np.empty(0))  # of an older one
+
+
+def _score(run: "Run", generation: int, member: int) -> float | None:
+    for record in run.metrics:
+        if (record["generation"], record["member"]) == (generation, member):
+            return record["score"]
+    return None

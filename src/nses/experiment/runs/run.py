@@ -1,0 +1,417 @@
+"""A run on disk: its settings, its numbers and its policies. Loading one executes nothing."""
+
+import json
+import logging
+import os
+import platform
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.core.archive import Archive, archive_of
+from nses.core.moments import Moments
+from nses.core.values import Best, State
+from nses.experiment.runs import checkpoint, encoding
+from nses.experiment.runs.checkpoint import Loaded
+from nses.experiment.runs.endings import ARCHIVE, BEST, UNKNOWN, Ending, read_ending
+from nses.experiment.runs.formats import NewerFormat
+from nses.experiment.runs.log import METRICS, read_metrics
+from nses.experiment.runs.replay import parse_past, rebuild
+from nses.experiment.runs.storage import (
+    CheckpointRefused,
+    contained,
+    regular_file,
+    slug,
+    write_atomically,
+)
+from nses.experiment.settings.build import policy_of, task_of
+from nses.experiment.settings.config import Config, from_dict, to_dict
+from nses.rollouts.policies.conv import PIXELS
+from nses.rollouts.reference import Reference
+from nses.rollouts.sources import PARTS
+from nses.rollouts.spaces import describe, input_of, output_of, space_from
+from nses.rollouts.tasks.task import Facts, Task
+
+log = logging.getLogger("nses")
+
+CONFIG = "config.json"
+REFERENCE = "reference.safetensors"
+CURVE = "curve.png"
+REPORT = "report.html"
+FORMAT = 1
+LARGEST_CONFIG = 64 << 20  # bytes
+LARGEST_BEHAVIOR = 1 << 24  # numbers
+DEEPEST = 50  # tables in tables of a configuration
+MOST_VERSIONS = 100
+LONGEST_TEXT = 2000  # letters of a command line or a version that are shown
+RECORDED = ("numpy", "numba", "scipy", "gymnasium", "mujoco", "ale-py", "nses")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run directory; `nses.load(directory)` gives one."""
+
+    path: Path
+    config: Config
+    facts: Facts
+    versions: dict[str, str]  # with which it was begun
+    own_task: bool = False  # whether its task is an object that has no name
+    command: str = "unknown"  # with which it was begun
+
+    def policy(self, which: str = "best") -> "TrainedPolicy":
+        """A policy as a function of an observation.
+
+        best, final (the member updated last), member:I, or one of the past: generation:G is the
+        member that generation G updated, generation:G:candidate:I a candidate of it.
+        """
+        theta, moments = self.parameters(which)
+        return TrainedPolicy(self, which, theta, moments)
+
+    def parameters(self, which: str = "best") -> tuple[NDArray[np.float32], Moments]:
+        """theta and observation moments of a policy."""
+        if which == "best":
+            best = self.best
+            return best.theta, best.moments
+        if which.startswith("generation"):
+            past = rebuild(self, **parse_past(which))
+            return past.theta, past.moments
+        state = self.state
+        members = state.members
+        if which == "final":
+            member = members[self._updated(state)]
+            return member.theta, member.moments
+        kind, _, number = which.partition(":")
+        if kind != "member" or not number.isdecimal() or int(number) >= len(members):
+            raise ValueError(
+                f"policy must be best, final, member:0 to member:{len(members) - 1}, generation:G "
+                f"or generation:G:candidate:I, got {which!r}."
+            )
+        return members[int(number)].theta, members[int(number)].moments
+
+    def _updated(self, state: State) -> int:
+        """The member updated last; a checkpoint of format 1 leaves that to the metrics."""
+        if state.updated is not None:
+            return state.updated
+        updated = [r["member"] for r in self.metrics if r["generation"] <= state.generation]
+        return updated[-1] if updated else 0
+
+    @property
+    def metrics(self) -> list[dict[str, Any]]:
+        """The lines of metrics.jsonl."""
+        return read_metrics(self.path / METRICS)[0]
+
+    @property
+    def state(self) -> State:
+        """The newest valid checkpoint; one that was refused for it is said."""
+        loaded = checkpoint.load(self.path / checkpoint.DIRECTORY)
+        self._say(*loaded.notes)
+        return loaded.state
+
+    @property
+    def archive(self) -> Archive:
+        """The behaviors seen so far."""
+        loaded = self._loaded()
+        if isinstance(loaded, Loaded) and not loaded.notes:
+            return loaded.state.archive
+        last = self._archive_of_the_end()
+        if last is None or (isinstance(loaded, Loaded) and len(last) <= len(loaded.state.archive)):
+            return self.state.archive
+        self._say(*_refused(loaded), f"{ARCHIVE} is used instead.")
+        return last
+
+    def _archive_of_the_end(self) -> Archive | None:
+        try:
+            return checkpoint.load_archive(self.path / ARCHIVE)
+        except CheckpointRefused as error:
+            self._say(str(error))
+            return None
+
+    def _loaded(self) -> Loaded | CheckpointRefused:
+        """The newest valid checkpoint, or why there is none."""
+        try:
+            return checkpoint.load(self.path / checkpoint.DIRECTORY)
+        except NewerFormat:
+            raise
+        except CheckpointRefused as error:
+            return error
+
+    @property
+    def reference(self) -> Reference | None:
+        """What its policies compare pixels with; None for those that see none."""
+        if not (self.path / REFERENCE).exists():
+            return None
+        (batch,) = checkpoint.load_archive(self.path / REFERENCE).traces
+        return batch.reshape(len(batch), *PIXELS)
+
+    @property
+    def best(self) -> Best:
+        """The policy with the highest score so far."""
+        return self.newest.best
+
+    @property
+    def newest(self) -> State | Ending:
+        """What is newer, the newest valid checkpoint or the ending; what was refused is said."""
+        end = self.ending
+        if end is None:
+            return self.state
+        loaded = self._loaded()
+        if isinstance(loaded, Loaded) and loaded.state.generation >= end.generation:
+            self._say(*loaded.notes)
+            return loaded.state
+        self._say(*_refused(loaded), f"{BEST} of generation {end.generation} is used instead.")
+        return end
+
+    @property
+    def retest(self) -> list[float]:
+        """Returns of the best policy in fresh episodes; empty until the run has ended."""
+        end = self.ending
+        return end.returns if end is not None and end.tests(self.best) else []
+
+    @property
+    def ending(self) -> Ending | None:
+        """What was written when the run ended last; None if it has not ended yet, or is damaged."""
+        try:
+            end = read_ending(self.path)
+        except NewerFormat:
+            raise
+        except CheckpointRefused as error:
+            again = f"nses resume {shlex.quote(str(self.path))}"
+            self._say(f"{error} '{again}' writes it again, from the newest checkpoint.")
+            return None
+        if end is None or end.generation != UNKNOWN:
+            return end
+        try:
+            return replace(end, generation=max(end.best.generation, self.state.generation))
+        except CheckpointRefused:  # it was at least there
+            return replace(end, generation=end.best.generation)
+
+    def _say(self, *sentences: str) -> None:
+        """Warnings, each once."""
+        for sentence in sentences:
+            if sentence not in self._said:
+                self._said.add(sentence)
+                log.warning("%s: %s", self.path, sentence)
+
+    @cached_property
+    def _said(self) -> set[str]:
+        return set()
+
+    def task(self, own: Task | None = None) -> Task:
+        """The task of this run; a Task of one's own has to be brought along."""
+        if own is None and self.own_task:
+            raise ValueError(
+                f"{self.path} was trained on a Task object, which only Python can bring along: "
+                "nses.resume(run_dir, task=...) or nses.evaluate(run, task=...)."
+            )
+        return task_of(self.config, own)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all its generations are done and its best policy is tested."""
+        end = self.ending
+        if end is None or not end.returns:
+            return False
+        state = self.state
+        enough = min(end.generation, state.generation) >= self.config.generations
+        return enough and end.tests(state.best)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that the promise of repeatability covers."""
+        state = self.state
+        records = (r for r in self.metrics if r["generation"] <= state.generation)
+        return checkpoint.digest(state, records)
+
+
+def _refused(loaded: Loaded | CheckpointRefused) -> list[str]:
+    """Why the newest checkpoint is not what is used."""
+    if isinstance(loaded, CheckpointRefused):
+        return [str(loaded)]
+    older = f"The newest checkpoint is that of generation {loaded.state.generation}."
+    return list(loaded.notes[:-1]) or [older]  # the last one says what is used in its place
+
+
+def save_reference(path: Path, reference: Reference) -> None:
+    """In the format of an archive, as a trace of that many states."""
+    batch = reference.reshape(len(reference), -1)
+    checkpoint.save_archive(path / REFERENCE, archive_of([batch]))
+
+
+class TrainedPolicy:
+    """What was learned: `policy(observation)` is the action."""
+
+    def __init__(self, run: Run, which: str, theta: NDArray[np.float32], moments: Moments):
+        self.run, self.which, self.theta, self.moments = run, which, theta, moments
+        self._flatten = input_of(run.facts.observation_space).flatten
+        self._act = output_of(run.facts.action_space).act
+        policy = policy_of(run.config, run.facts, run.reference)
+        if theta.size != policy.size:
+            raise CheckpointRefused(
+                f"{run.path} holds a policy of {theta.size:,} parameters, "
+                f"but its {CONFIG} describes one of {policy.size:,}."
+            )
+        self._respond = policy.bind(theta, moments)
+
+    def __call__(self, observation: Any) -> Any:
+        return self._act(self._respond(self._flatten(observation)))
+
+    def __repr__(self) -> str:
+        return f"<{self.which} policy of {self.run.path}: {self.theta.size:,} parameters>"
+
+
+def load(directory: str | Path) -> Run:
+    """The run in a directory."""
+    path = Path(directory)
+    document = read_config(path)
+    try:
+        config = from_dict(document["config"])
+        spaces = document["spaces"]
+        size = encoding.count(spaces["behavior"], LARGEST_BEHAVIOR)
+        sources = dict(document.get("sources", {}))
+        facts = Facts(
+            space_from(spaces["observation"]),
+            space_from(spaces["action"]),
+            size,
+            {part: _shortened(sources[part]) for part in PARTS if part in sources},
+        )
+        versions = dict(document.get("versions", {}))
+        if len(versions) > MOST_VERSIONS:
+            raise ValueError(f"it names {len(versions):,} versions.")
+    except Exception as error:  # of Gymnasium's, too, whose spaces assert
+        words = str(error) or type(error).__name__
+        raise CheckpointRefused(
+            f"{path / CONFIG} is not the configuration of a run: {_shortened(words)}"
+        ) from error
+    own = bool(document.get("own_task", False))
+    return Run(
+        path,
+        replace(config, run_dir=str(path)),
+        facts,
+        {_shortened(name): _shortened(v) for name, v in versions.items()},
+        own,
+        _shortened(document.get("command", "unknown")),
+    )
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    file = path / CONFIG
+    if not os.path.lexists(file):
+        raise ValueError(
+            f"{path} is not a run: it has no {CONFIG}. 'nses train' makes one, "
+            "under runs/TASK/ALGORITHM/seed-SEED."
+        )
+    try:
+        with regular_file(file, LARGEST_CONFIG) as (opened, size):
+            document = encoding.table(opened.read(size))
+        _refuse_deep(document)
+    except CheckpointRefused as error:
+        raise CheckpointRefused(f"{file} is damaged: {error}") from None
+    if not isinstance(document.get("format", 0), int):
+        raise CheckpointRefused(f"{file} is damaged: its format is no number.")
+    if not isinstance(document.get("resumed", []), list):
+        raise CheckpointRefused(f"{file} is damaged: what it says under resumed is no list.")
+    if document.get("format", 0) > FORMAT:
+        raise CheckpointRefused(
+            f"{file} was written in format {document['format']}; "
+            f"this nses reads up to {FORMAT}: install a newer one."
+        )
+    return document
+
+
+def _refuse_deep(document: dict[str, Any]) -> None:
+    """What is deeper than any of ours would end in a RecursionError wherever it is shown."""
+    level: list[Any] = [document]
+    for _ in range(DEEPEST):
+        inside = (x.values() if isinstance(x, dict) else x for x in level)
+        level = [y for x in inside for y in x if isinstance(y, dict | list)]
+    if level:
+        raise CheckpointRefused(f"it has more than {DEEPEST} tables in one another")
+
+
+def _shortened(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " …"
+
+
+def write_config(path: Path, config: Config, facts: Facts, own_task: bool) -> None:
+    """The settings of a new run, and all that its results depend on."""
+    document = {
+        "format": FORMAT,
+        "config": _stored(config),
+        "own_task": own_task,
+        "spaces": spaces_of(facts),
+        "versions": current_versions(),
+        "sources": facts.sources,
+        "command": shlex.join(sys.argv),
+        "resumed": [],
+    }
+    _write(path, document)
+
+
+def note_resumption(path: Path, config: Config, generation: int) -> None:
+    """Settings that may change, changed; and with which versions the run goes on from here."""
+    document = read_config(path)
+    document["config"] = _stored(config)
+    versions, command = current_versions(), shlex.join(sys.argv)
+    document.setdefault("resumed", []).append(
+        {"generation": generation, "versions": versions, "command": command}
+    )
+    _write(path, document)
+
+
+def spaces_of(facts: Facts) -> dict[str, Any]:
+    return {
+        "observation": describe(facts.observation_space),
+        "action": describe(facts.action_space),
+        "behavior": facts.behavior_size,
+    }
+
+
+def _stored(config: Config) -> dict[str, Any]:
+    """A run can be moved, so its own place is not part of it."""
+    return to_dict(replace(config, run_dir=None))
+
+
+def _write(path: Path, document: dict[str, Any]) -> None:
+    write_atomically(path / CONFIG, (json.dumps(document, indent=1) + "\n").encode())
+
+
+def directory_of(config: Config) -> Path:
+    """Where the run of a configuration is kept."""
+    if config.run_dir is not None:
+        if not config.run_dir or "\0" in config.run_dir:
+            raise ValueError(f"run_dir must be the path of a directory, got {config.run_dir!r}.")
+        return Path(config.run_dir)
+    name = f"{slug(config.task)}/{config.algorithm}/seed-{config.seed}"
+    contained("runs", name)  # no link may lead out of it
+    return Path("runs") / name
+
+
+def current_versions() -> dict[str, str]:
+    """What the bits of a result depend on."""
+    versions = {"python": platform.python_version(), "cpu": cpu_model()}
+    if libc := " ".join(platform.libc_ver()).strip():
+        versions["libc"] = libc
+    for name in RECORDED:
+        try:
+            versions[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return versions
+
+
+def cpu_model() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()

@@ -1,0 +1,145 @@
+"""From a configuration to what does the work: the only file that names concrete plug-ins."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from nses.core.algorithms import ALGORITHMS, Hyperparameters, Search
+from nses.core.distances import check_distance
+from nses.core.noise import Table, fill_table, table_size
+from nses.core.seeding import Purpose, generator
+from nses.core.values import Evaluate
+from nses.execution.evaluator import Plan
+from nses.execution.processes import Processes
+from nses.execution.serial import Serial
+from nses.experiment.settings.config import Config
+from nses.rollouts.behaviors import parse_behavior
+from nses.rollouts.episode import never
+from nses.rollouts.policies import Policy, moments_size_of
+from nses.rollouts.policies.conv import PIXELS, Conv
+from nses.rollouts.policies.mlp import MLP
+from nses.rollouts.reference import Reference, random_observations
+from nses.rollouts.spaces import input_of, output_of
+from nses.rollouts.tasks.catalog import make_task
+from nses.rollouts.tasks.task import Facts, Task
+
+
+def task_of(config: Config, own: Task | None = None) -> Task:
+    """The task that a configuration names, or a user's own one with what it says about it."""
+    if own is None:
+        task = make_task(
+            config.task,
+            config.behavior,
+            distance=config.distance,
+            max_steps=config.max_steps,
+            **config.environment_arguments,
+        )
+    elif config.environment:
+        raise ValueError("a Task makes its environment itself and takes no environment arguments.")
+    else:
+        task = own.revised(
+            behavior=None if config.behavior is None else parse_behavior(config.behavior),
+            distance=config.distance,
+            step_limit=config.max_steps,
+        )
+    check_distance(task.distance, traces=task.behavior.summary == "trace")
+    return task
+
+
+def policy_of(config: Config, facts: Facts, reference: Reference | None = None) -> Policy:
+    """A convolutional network for pixels as the paper has them, which takes a reference batch."""
+    inputs, outputs = input_of(facts.observation_space), output_of(facts.action_space)
+    if has_pixels(facts):
+        if reference is None:
+            raise ValueError("a policy that sees pixels needs the reference batch of its run.")
+        return Conv(outputs.size, reference)
+    sizes = (inputs.size, *config.hidden, outputs.size)
+    return MLP(sizes, config.activation, config.normalize)
+
+
+def has_pixels(facts: Facts) -> bool:
+    space = facts.observation_space
+    return space.shape == PIXELS and space.dtype == np.uint8
+
+
+def reference_of(config: Config, task: Task) -> Reference | None:
+    """What random play sees in a task whose policy needs to know."""
+    if not has_pixels(task.facts):
+        return None
+    rng = generator(config.seed, 0, 0, Purpose.REFERENCE)
+    return random_observations(task, config.reference, rng)
+
+
+def hyperparameters_of(config: Config, distance: str) -> Hyperparameters:
+    return Hyperparameters(
+        n=config.n,
+        sigma=config.sigma,
+        lr=config.lr,
+        l2=config.l2,
+        M=config.members,
+        k=config.k,
+        E=config.evaluation_episodes,
+        w=config.weight,
+        t_w=config.weight_patience,
+        delta_w=config.weight_step,
+        min_gain=config.weight_min_gain,
+        weight_per_member=config.weight_per_member,
+        ordinal_ranks=config.ranks == "ordinal",
+        fresh_selection=config.selection == "fresh",
+        optimizer=config.optimizer,
+        distance=distance,
+        moments_probability=config.moments_probability if config.normalize else 0.0,
+    )
+
+
+def plan_of(config: Config, task: Task, policy: Policy) -> Plan:
+    return Plan(task, policy, config.k, task.distance, config.action_noise, config.native)
+
+
+@contextmanager
+def search_of(
+    config: Config,
+    task: Task,
+    should_stop: Callable[[], bool] = never,
+    reference: Reference | None = None,
+) -> Iterator[Search]:
+    """The search of a configuration, with its workers, which end with the context.
+
+    A policy that sees pixels has a reference batch; without one, random play finds it.
+    """
+    if reference is None:
+        reference = reference_of(config, task)
+    policy = policy_of(config, task.facts, reference)
+    plan = plan_of(config, task, policy)
+    size = table_size(policy.size)
+    if config.backend == "serial":
+        evaluator = Serial(plan, should_stop)
+        table = np.empty(size, np.float32)
+    else:
+        evaluator = Processes(
+            plan,
+            size,
+            capacity=max(config.n, config.evaluation_episodes),
+            workers=config.workers,
+            deadline=config.deadline,
+            should_stop=should_stop,
+        )
+        table = evaluator.noise
+    with evaluator:
+        fill_table(table, config.seed)  # while the workers start
+        yield search_with(config, policy, task.distance, table, evaluator)
+
+
+def search_with(
+    config: Config, policy: Policy, distance: str, noise: Table, evaluate: Evaluate
+) -> Search:
+    return Search(
+        algorithm=ALGORITHMS[config.algorithm],
+        hyperparameters=hyperparameters_of(config, distance),
+        seed=config.seed,
+        initial_theta=policy.init,
+        moments_size=moments_size_of(policy),
+        noise=noise,
+        evaluate=evaluate,
+    )

@@ -1,0 +1,94 @@
+"""Whether a run fits into the memory of this machine: known before the start, not after."""
+
+import logging
+import os
+from pathlib import Path
+
+import numpy as np
+
+from nses.core.noise import table_size
+from nses.execution.batch import batch_fields
+from nses.execution.cpus import usable_cpus
+from nses.execution.evaluator import result_fields
+from nses.execution.shared import size_of
+from nses.experiment.settings.build import policy_of
+from nses.experiment.settings.config import Config
+from nses.rollouts.policies import moments_size_of
+from nses.rollouts.policies.conv import PIXELS
+from nses.rollouts.tasks.task import Task
+
+log = logging.getLogger("nses")
+
+STATE = 128  # bytes: Atari's RAM, which a trace holds for every step
+OPTIMIZED = 3  # theta and the two moments of Adam, float32
+ANY_REFERENCE = np.zeros((2, *PIXELS), np.uint8)  # for a policy that nobody plays with
+CHECKPOINT = 2  # copies of the archive that are made on its way to the disk and back
+
+
+def archive_bytes(config: Config, task: Task) -> int:
+    """The archive at the end of a run; where it holds traces, if all episodes last to the limit."""
+    traces = task.behavior.summary == "trace"
+    entry = STATE * task.step_limit if traces else 8 * task.behavior_size
+    return (config.members + config.generations) * entry
+
+
+def archives_bytes(config: Config, task: Task) -> int:
+    """The same in all processes: the coordinator's and those of the workers."""
+    workers = 0 if config.backend == "serial" else config.workers or usable_cpus()
+    return (1 + CHECKPOINT + workers) * archive_bytes(config, task)
+
+
+def available_bytes(system: Path = Path("/")) -> int:
+    """Memory that is free to use."""
+    limits = [total_bytes(system)]
+    for line in _read(system / "proc/meminfo").splitlines():
+        if line.startswith("MemAvailable:"):
+            limits.append(int(line.split()[1]) * 1024)
+    return min(limits)
+
+
+def total_bytes(system: Path = Path("/")) -> int:
+    """Memory of the machine, or less where a control group says so."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for name in ("memory.max", "memory/memory.limit_in_bytes"):  # version 2, then 1
+        text = _read(system / "sys/fs/cgroup" / name).strip()
+        limits += [int(text)] if text.isdecimal() else []  # "max": no limit
+    return min(limits)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:  # not on every system
+        return ""
+
+
+def check_memory(config: Config, task: Task) -> None:
+    """ValueError where candidates and members alone need more memory than there is."""
+    policy = policy_of(config, task.facts, ANY_REFERENCE)
+    d, m = policy.size, moments_size_of(policy)
+    table = 4 * table_size(d)
+    size = 0 if task.behavior.summary == "trace" else task.behavior_size
+    rows = max(config.n, config.evaluation_episodes)
+    candidates = size_of([*batch_fields(d, rows, m, 1), *result_fields(rows, m, size)])
+    members = config.members * (OPTIMIZED * 4 * d + 2 * 8 * m)
+    needed, there = table + candidates + members, total_bytes()
+    if needed > there:
+        raise ValueError(
+            f"n={config.n}, evaluation_episodes={config.evaluation_episodes} and "
+            f"members={config.members} of {d:,} parameters need {needed / 1e9:,.1f} GB of memory, "
+            f"this machine has {there / 1e9:,.1f} GB; lower the largest of them."
+        )
+
+
+def warn_of_memory(config: Config, task: Task) -> None:
+    """E14: a warning, not an error, because few episodes last to the limit."""
+    needed, available = archives_bytes(config, task), available_bytes()
+    if needed > available:
+        log.warning(
+            "the archive may grow to %.1f GB, with its copies in all processes to %.1f GB, if all "
+            "episodes last %s steps; this machine has %.1f GB left. Lower --generations, "
+            "--max-steps or --workers if they do.",
+            archive_bytes(config, task) / 1e9, needed / 1e9, f"{task.step_limit:,}",
+            available / 1e9,
+        )  # fmt: skip

@@ -1,0 +1,326 @@
+"""A page that shows runs while they train. Dash is imported here and nowhere else."""
+
+import re
+import socket
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from nses.experiment.analysis.comparison import Group, grouped
+from nses.experiment.analysis.live import Live, View, Watcher
+from nses.experiment.analysis.stories import AXES, Story
+from nses.experiment.showing import plots
+from nses.experiment.showing.drawing import FAINT
+from nses.experiment.showing.plot_parts import CONFIG, FONT, NOTHING
+from nses.experiment.showing.plots import Figure
+from nses.experiment.showing.progress import short
+from nses.experiment.showing.tables import replay_command
+
+try:
+    from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+    from flask import Response, abort, request
+    from werkzeug.serving import WSGIRequestHandler, make_server
+except ImportError as error:
+    raise ValueError(
+        f"'nses watch' needs Dash ({error.name} is missing): pip install 'nses[dashboard]'"
+    ) from error
+
+CURVE_POINTS = 150  # of a median with its interval
+HOSTS = ("127.0.0.1", "localhost", "[::1]")
+POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+INDEX = """<!doctype html>
+<html lang="en">
+<head>{%metas%}<title>{%title%}</title>{%favicon%}{%css%}</head>
+<body>{%app_entry%}{%config%}{%scripts%}{%renderer%}</body>
+</html>"""
+PLOTS = {  # place → title and what it shows
+    "compared": ("All runs of this task", "Median of the best score so far and its 95 % interval; "
+                 "dashed where not all runs of an algorithm have got."),
+    "map": ("Where policies ended", "One diamond per generation at the behavior of the updated "
+            "member, darker = later."),
+    "curves": ("Learning of this run", "The best score so far is the maximum of noisy means: "
+               "a lucky one."),
+    "archive": ("Archive of this run", "The behaviors seen so far, and the share of a 20 × 20 grid "
+                "over all of them; or mean novelty."),
+    "selection": ("Which member is updated", "The probability of each member, by its novelty."),
+    "exploration": ("Exploration", "A line per run of this task: the share of the behaviors seen "
+                    "by any, or mean novelty."),
+    "weight": ("Weight of reward against novelty", "w = 1 follows reward alone, w = 0 novelty "
+               "alone."),
+}  # fmt: skip
+FIGURES = [Output(name, "figure") for name in PLOTS if name != "map"]
+
+
+def serve(
+    directories: Sequence[str | Path], port: int, interval: float, say: Callable[[str], None]
+) -> None:
+    """Shows the runs in these directories on 127.0.0.1 until Ctrl-C; port 0 is any free one."""
+    if not 0 <= port < 65536:
+        raise ValueError(f"port must be 0 to 65535, got {port}.")
+    if not 0.1 <= interval <= 3600:
+        raise ValueError(f"interval must be 0.1 to 3600 seconds, got {interval:g}.")
+    app = dashboard(Watcher(directories), interval)
+    import scipy.stats  # noqa: F401  (which takes a second that the first page would wait)
+
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise ValueError(
+                f"port {port} cannot be used ({error.strerror}); choose another with --port."
+            ) from error
+        listener.listen(128)
+        port = listener.getsockname()[1]
+        server = make_server(
+            "127.0.0.1", port, app.server, threaded=True,
+            request_handler=_Quiet, fd=listener.fileno(),
+        )  # fmt: skip
+        say(f"http://127.0.0.1:{port}")
+        with suppress(KeyboardInterrupt):  # the way to end it
+            server.serve_forever()
+
+
+class _Quiet(WSGIRequestHandler):
+    """No line per request: there is one every two seconds."""
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        pass
+
+
+def dashboard(watcher: Watcher, interval: float) -> Dash:
+    """The application; it reads files alone, and answers nobody who calls it by another name."""
+    app = Dash(
+        "nses",
+        assets_folder=str(Path(__file__).parent / "pages"),
+        assets_ignore=r"report\.js",  # Dash draws the plots itself
+        use_pages=False,
+        title="nses watch",
+        update_title="",
+        serve_locally=True,
+        index_string=INDEX,
+        meta_tags=[
+            {"name": "viewport", "content": "width=device-width, initial-scale=1"},
+            {"name": "color-scheme", "content": "light dark"},
+        ],
+    )
+    app.layout = lambda: _page(watcher, interval)
+    app.server.before_request(_refuse_strangers)
+    app.server.after_request(_restrict)
+    _answer(app, watcher)
+    return app
+
+
+def _refuse_strangers() -> None:
+    """A page elsewhere can name its own host 127.0.0.1 (DNS rebinding), but not hide its name."""
+    if re.sub(r":\d*$", "", request.headers.get("Host", "")) not in HOSTS:
+        abort(403)
+
+
+def _restrict(response: Response) -> Response:
+    response.headers["Content-Security-Policy"] = POLICY
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def _page(watcher: Watcher, interval: float) -> Any:
+    where = ", ".join(map(str, watcher.directories))
+    run = html.Label(["run ", dcc.Dropdown(id="run", clearable=False)], className="chosen")
+    axis = dcc.RadioItems(AXES, "generation", id="axis", inline=True, className="axes")
+    return html.Main(
+        [
+            html.Header([html.H1("Runs"), html.P(where, className="quiet")]),
+            html.Div(id="faults"),
+            html.Div(id="runs"),
+            html.Div([run, html.Div(["along ", axis], className="along")], className="controls"),
+            html.Div(
+                [_place(name, *words) for name, words in PLOTS.items()], className="plots seven"
+            ),
+            dcc.Interval(id="clock", interval=1000 * interval),
+            dcc.Store(id="seen"),
+        ]
+    )
+
+
+def _place(name: str, title: str, caption: str) -> Any:
+    height = "min(30rem, 110vw)" if name == "map" else "21rem"
+    style = {"height": height, "flexGrow": 1}  # as high as its neighbour
+    graph = dcc.Graph(
+        id=name,
+        figure=cast(Any, _nothing("Reading the runs …")),
+        config=cast(Any, CONFIG),
+        responsive=True,
+        style=style,
+    )
+    more = []
+    if name == "map":
+        slide = dcc.Slider(1, 2, 1, value=2, id="until", marks=None, updatemode="drag",
+                           included=True, allow_direct_input=False)  # fmt: skip
+        label = html.Label(["up to generation ", html.Output(id="until-shown")])
+        more = [
+            html.Div([label, slide], className="slide"),
+            html.Div(id="picked", className="picked"),
+        ]
+    return html.Figure(
+        [html.Header(html.H3(title)), graph, *more, html.Figcaption(caption, className="caption")],
+        className="plot map" if name == "map" else "plot",
+    )
+
+
+def _answer(app: Dash, watcher: Watcher) -> None:
+    """What happens at every tick of the clock and at every choice."""
+    remembered: dict[tuple[str, ...], Any] = {}
+
+    @app.callback(
+        Output("runs", "children"), Output("faults", "children"), Output("run", "options"),
+        Output("run", "value"), Output("seen", "data"), *FIGURES,
+        Output("until", "max"), Output("until", "value"),
+        Input("clock", "n_intervals"), Input("run", "value"), Input("axis", "value"),
+        State("seen", "data"), State("until", "max"), State("until", "value"),
+    )  # fmt: skip
+    def look(
+        ticks: int | None, name: str | None, axis: str, seen: str | None, last: int, until: int
+    ) -> Any:
+        view = watcher.look()
+        live = next((run for run in view.runs if run.name == name), next(iter(view.runs), None))
+        # By what the page shows, not by what was asked: an answer that a tick overtakes is lost.
+        now_seen = " ".join([view.stamp, live.name if live else "", axis])
+        if ctx.triggered_id == "clock" and now_seen == seen:
+            return [no_update] * (7 + len(FIGURES))
+        figures, faults = _figures(view, live, axis, remembered)
+        options = [{"label": _label(run.story), "value": run.name} for run in view.runs]
+        now = max(2, live.story.generation) if live else 2
+        follow = ctx.triggered_id == "run" or until >= last  # else the reader looks at the past
+        return [
+            _table(view.runs), _notes([*view.faults, *faults]), options,
+            live.name if live else None, now_seen, *figures, now, now if follow else until,
+        ]  # fmt: skip
+
+    @app.callback(
+        Output("map", "figure"), Output("until-shown", "children"),
+        Input("until", "value"), Input("run", "value"), Input("seen", "data"),
+    )  # fmt: skip
+    def draw_map(until: int, name: str | None, seen: str | None) -> Any:
+        live = next((run for run in watcher.look().runs if run.name == name), None)
+        if live is None or not live.story.records:
+            return _nothing("No generation has ended yet."), until
+        if live.story.behaviors is None:
+            return _nothing("No map: behaviors here are not points in two dimensions."), until
+        return _guarded(lambda: plots.overhead(live.story, until=until))[0], until
+
+    @app.callback(
+        Output("picked", "children"), Input("map", "clickData"), Input("run", "value")
+    )  # fmt: skip
+    def pick(click: dict[str, Any] | None, name: str | None) -> Any:
+        point = next((p for p in (click or {}).get("points", ()) if "customdata" in p), None)
+        live = next((run for run in watcher.look().runs if run.name == name), None)
+        if ctx.triggered_id != "map" or point is None or live is None:
+            return html.P("Click a diamond to see how to replay it.")
+        generation, member, score = point["customdata"]
+        place = f"({short(point['x'])}, {short(point['y'])})"
+        line = f"{replay_command(live.story.run)} --generation {generation}"
+        return [
+            html.P(
+                f"Generation {generation}, member {member}: score {short(score)}, behavior {place}."
+            ),
+            html.Div(
+                [html.Code(line), dcc.Clipboard(content=line, title="Copy")], className="command"
+            ),
+        ]
+
+
+def _figures(
+    view: View, live: Live | None, axis: str, remembered: dict[tuple[str, ...], Any]
+) -> tuple[list[Figure], list[str]]:
+    """All but the map, and what went wrong: files of others may hold anything."""
+    if live is None or not live.story.records:
+        return [_nothing("No generation has ended yet.")] * len(FIGURES), []
+    story, task = live.story, live.story.run.config.task
+    same = [run.story for run in view.runs if run.story.run.config.task == task]
+    groups = [
+        Group(label, s[0].run.config.algorithm, tuple(s)) for label, s in grouped(same).items()
+    ]
+    begun = [Group(g.label, g.algorithm, tuple(s for s in g.stories if s.records)) for g in groups]
+    drawn = {
+        "compared": lambda: plots.group_curves(_coarse(groups), axis),
+        "curves": lambda: plots.run_curves(story, axis),
+        "archive": lambda: plots.archive(story),
+        "selection": lambda: plots.selection(story) or _nothing("There is one member alone."),
+        "exploration": lambda: plots.exploration(begun),
+        "weight": lambda: plots.weights(begun) or _nothing("No weight has moved."),
+    }
+    key = (view.stamp, live.name, axis)
+    kept = remembered.get(key)
+    if kept is None:  # several pages may look at the same
+        results = [_guarded(draw) for draw in drawn.values()]
+        kept = [f for f, _ in results], [fault for _, fault in results if fault]
+        remembered.clear()
+        remembered[key] = kept
+    return kept
+
+
+def _coarse(groups: Sequence[Group]) -> list[Group]:
+    """Every so-many-th generation and the last: intervals of every one would take too long."""
+    longest = max(len(story.records) for group in groups for story in group.stories)
+    step = -(-longest // CURVE_POINTS)
+    return [
+        replace(
+            group,
+            stories=tuple(
+                replace(s, records=[*s.records[:-1:step], *s.records[-1:]]) for s in group.stories
+            ),
+        )
+        for group in groups
+    ]
+
+
+def _guarded(draw: Callable[[], Figure]) -> tuple[Figure, str]:
+    try:
+        return draw(), ""
+    except Exception as error:  # numbers that no run of ours writes
+        return _nothing("This cannot be drawn."), f"a plot cannot be drawn: {error!r}"
+
+
+def _nothing(words: str) -> Figure:
+    middle = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "showarrow": False}
+    note = middle | {"text": words, "font": FONT | {"color": FAINT}}
+    hidden = {"visible": False}
+    blank = {"paper_bgcolor": NOTHING, "plot_bgcolor": NOTHING, "dragmode": False}
+    return {"data": [], "layout": {"annotations": [note], "xaxis": hidden, "yaxis": hidden} | blank}
+
+
+def _label(story: Story) -> str:
+    c = story.run.config
+    return f"{c.task}, {c.algorithm}, seed {c.seed} ({story.run.path})"
+
+
+def _notes(faults: Sequence[str]) -> Any:
+    if not faults:
+        return None
+    return html.Div(html.Ul([html.Li(fault) for fault in faults]), className="notes", role="note")
+
+
+def _table(runs: Sequence[Live]) -> Any:
+    if not runs:
+        return html.P("No run here yet. New ones appear by themselves.", className="quiet")
+    heads = ("task", "algorithm", "seed", "generation", "best", "re-test", "steps/s", "state")
+    rows = []
+    for run in runs:
+        c, story = run.story.run.config, run.story
+        best = short(story.best) if np.isfinite(story.best) else "–"
+        speed = f"{run.speed:,.0f}" if run.speed is not None else "–"
+        tested = short(story.tested) if story.done else "–"
+        state = html.Span(run.state, className=f"state {run.state}")
+        generation = f"{story.generation:,} of {c.generations:,}"
+        cells = (c.algorithm, c.seed, generation, best, tested, speed, state)
+        rows.append(html.Tr([html.Th(c.task, scope="row"), *map(html.Td, cells)], title=run.name))
+    head = html.Thead(html.Tr([html.Th(h, scope="col") for h in heads]))
+    return html.Div(html.Table([head, html.Tbody(rows)]), className="wide runs", tabIndex="0")

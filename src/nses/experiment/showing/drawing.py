@@ -1,0 +1,116 @@
+"""What all pictures share: colours, quiet axes, and files. Matplotlib never opens a window."""
+
+import io
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.experiment.runs.storage import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Color = tuple[float, float, float]
+
+# One hue per member, told apart by colour-blind readers too; a sixth member begins again.
+HUES: tuple[Color, ...] = (
+    (0.00, 0.45, 0.70),  # blue
+    (0.90, 0.45, 0.00),  # orange
+    (0.00, 0.60, 0.42),  # green
+    (0.75, 0.28, 0.58),  # purple
+    (0.80, 0.68, 0.05),  # gold
+)
+WALL, INK, FAINT = "#3a3a42", "#222226", "#9a9aa2"
+
+# One hue per algorithm, the same in every picture and on every page.
+ALGORITHM_HUES: dict[str, Color] = {
+    "es": (0.45, 0.45, 0.49),
+    "ns-es": HUES[1],
+    "nsr-es": HUES[2],
+    "nsra-es": HUES[0],
+}
+
+
+def colors_of(algorithms: Sequence[str]) -> list[Color]:
+    """One for each: its own, or as they come where one is there twice.
+
+    From the sixth on they are darker, then lighter.
+    """
+    if len({*algorithms}) == len(algorithms):
+        return [ALGORITHM_HUES[name] for name in algorithms]
+    turn = np.arange(len(algorithms))
+    age = np.array([0.5, 0.95, 0.1])[turn // len(HUES) % 3]
+    return [(r, g, b) for r, g, b in shades(turn, age).tolist()]
+
+
+def shades(member: NDArray[np.int64], age: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A colour for each point, (T, 3): a light tint of the member's hue at age 0, dark at age 1."""
+    hue = np.array(HUES)[member % len(HUES)]
+    age = age[:, None]
+    light, dark = 1 - 0.40 * (1 - hue), 0.45 * hue
+    early, late = 2 * np.minimum(age, 0.5), 2 * np.maximum(age - 0.5, 0.0)
+    return light + early * (hue - light) + late * (dark - hue)
+
+
+# Fonts with the letters of more scripts, in the order in which they are asked, where there are any.
+MORE_LETTERS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Micro Hei"),
+    *("PingFang SC", "Hiragino Sans", "Microsoft YaHei", "Droid Sans Fallback"),
+    *("Noto Sans Devanagari", "Noto Sans Thai", "Arial Unicode MS", "Unifont"),
+)
+LONGEST_NAME = 60  # letters
+
+
+@contextmanager
+def plainly() -> Iterator[None]:
+    """Names are drawn as they are: `$` begins no formula, and a letter no font has is no warning.
+
+    For functions that draw, as a decorator.
+    """
+    import matplotlib
+
+    plain: dict[Any, Any] = {
+        "text.parse_math": False,
+        "text.usetex": False,
+        "font.family": _families(),
+    }
+    with matplotlib.rc_context(plain), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
+@cache
+def _families() -> list[str]:
+    from matplotlib.font_manager import fontManager
+
+    here = {font.name for font in fontManager.ttflist}
+    return ["DejaVu Sans", *(name for name in MORE_LETTERS if name in here)]
+
+
+def name_of(text: str) -> str:
+    """A name as a picture has room for it."""
+    shown = "".join(c if c.isprintable() else "\ufffd" for c in text)
+    return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "…"
+
+
+def quiet(axes: "Axes") -> None:
+    """Frame and ticks that leave the eye to the data."""
+    axes.tick_params(labelsize=7, length=2, width=0.6, color=FAINT, labelcolor=INK, pad=2)
+    for spine in axes.spines.values():
+        spine.set(color=FAINT, linewidth=0.6)
+
+
+def save(figure: "Figure", path: Path) -> None:
+    """PNG and PDF, the same bytes for the same runs."""
+    for suffix, dpi, metadata in ((".png", 150, None), (".pdf", 300, {"CreationDate": None})):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=metadata)
+        figure.set_layout_engine("none")  # everything has its place now
+        write_atomically(path.with_suffix(suffix), buffer.getvalue())

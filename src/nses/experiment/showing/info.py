@@ -1,0 +1,87 @@
+"""What a run is and how far it got; what there is to train on."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from nses.experiment.runs import checkpoint
+from nses.experiment.runs.run import Run
+from nses.experiment.settings.command import changes_of
+from nses.experiment.settings.recipes import GENERAL
+from nses.rollouts.tasks.catalog import ATARI, SHIPPED, make_task
+
+
+def facts_of(run: Run) -> dict[str, Any]:
+    """Facts by name, in the order in which a person asks for them."""
+    config = run.config
+    if not checkpoint.stored(run.path / checkpoint.DIRECTORY):
+        return {"task": config.task, "algorithm": config.algorithm, **_without_checkpoints(run)}
+    state, best, retest = run.state, run.best, run.retest
+    records = run.metrics
+    facts: dict[str, Any] = {
+        "task": config.task,
+        "algorithm": config.algorithm,
+        "seed": config.seed,
+        "recipe": config.recipe,
+        "changed settings": changes_of(config) or "none",
+        "generation": f"{state.generation} of {config.generations}"
+        + (", finished" if run.finished else ""),
+        "best score": best.score,
+        "best found": f"generation {best.generation}, member {best.member}",
+        "re-test": sum(retest) / len(retest) if retest else "not yet",
+        "parameters": state.members[0].theta.size,
+        "members": len(state.members),
+        "archive": len(state.archive),
+        "weight": [round(weight.w, 6) for weight in state.weights],
+        "episodes": state.episodes,
+        "environment steps": state.env_steps,
+        "seconds": records[-1]["seconds"] if records else 0.0,
+        "versions": run.versions,
+        "digest": run.digest,
+    }
+    return facts
+
+
+def _without_checkpoints(run: Run) -> dict[str, Any]:
+    end = run.ending
+    if end is None:
+        return {"generation": "none yet"}
+    return {
+        "generation": f"{end.generation} of {run.config.generations}, its checkpoints are gone",
+        "best score": end.best.score,
+        "best found": f"generation {end.best.generation}, member {end.best.member}",
+        "re-test": sum(end.returns) / len(end.returns) if end.returns else "not yet",
+    }
+
+
+def show_tasks(console: Console) -> None:
+    """A table of the shipped tasks, and how to name any other."""
+    table = Table(title="tasks", title_justify="left")
+    for column in ("task", "observations", "actions", "behavior", "steps"):
+        table.add_column(column)
+    for name in SHIPPED:
+        task = make_task(name)
+        table.add_row(
+            name,
+            _space(task.facts.observation_space),
+            _space(task.facts.action_space),
+            task.behavior.name,
+            str(task.step_limit),
+        )
+    table.add_row(f"{ATARI}GAME", "84×84×4 numbers", "by game", "ram", "5000")  # without ale-py
+    console.print(table)
+    console.print(
+        f"Each has the recipes {', '.join(GENERAL)}.\n"
+        "GAME is frostbite, ms_pacman or any other of ale-py: pip install 'nses[atari]'.\n"
+        "Any Gymnasium id works too; say what to be novel in (else: all of the last observation):\n"
+        "  nses train CartPole-v1 --behavior final-observation:0\n"
+        "and so does your own environment: nses train package.module:Environment --max-steps 500",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _space(space: Any) -> str:
+    shape = getattr(space, "shape", ())
+    return f"{'×'.join(map(str, shape))} numbers" if shape else str(space)

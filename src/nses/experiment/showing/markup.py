@@ -1,0 +1,173 @@
+"""HTML that cannot be broken out of: whatever is not Markup itself is escaped.
+
+A page is one file that needs no other and asks for none. Its policy forbids every request and every
+script but the two it comes with, by their hashes, so that a name from a file is never code.
+"""
+
+import base64
+import hashlib
+import html
+import json
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from nses.experiment.showing.plot_parts import CONFIG
+from nses.experiment.showing.plots import Figure
+
+VOID = ("meta", "input", "br")
+
+Plots = dict[str, Mapping[str, Figure]]  # by their place; of each, the figures to choose from
+
+
+class Markup(str):
+    """HTML that stands as it is."""
+
+    __slots__ = ()
+
+
+def element(tag: str, *children: object, **attributes: Any) -> Markup:
+    """<tag name="value">children</tag>; class_ is class, data_x is data-x, False leaves one out."""
+    said = "".join(
+        f" {name.rstrip('_').replace('_', '-')}"
+        + ("" if value is True else f'="{html.escape(str(value))}"')
+        for name, value in attributes.items()
+        if value is not False and value is not None
+    )
+    return Markup(f"<{tag}{said}>" + ("" if tag in VOID else f"{joined(children)}</{tag}>"))
+
+
+def joined(children: Iterable[object]) -> Markup:
+    return Markup("".join(c if isinstance(c, Markup) else html.escape(str(c)) for c in children))
+
+
+def table(
+    heads: Sequence[object],
+    rows: Iterable[Sequence[object]],
+    caption: str,
+    marked: Collection[object] = (),
+) -> Markup:
+    """Rows are named by their first cell. A wide table scrolls by itself, so the page does not."""
+    head = element("tr", *(element("th", h, scope="col") for h in heads))
+    body = [
+        element(
+            "tr",
+            element("th", row[0], scope="row"),
+            *(element("td", cell) for cell in row[1:]),
+            class_="changed" if row[0] in marked else None,
+        )
+        for row in rows
+    ]
+    title = element("caption", caption)
+    grid = element("table", title, element("thead", head), element("tbody", *body))
+    return element("div", grid, class_="wide", tabindex="0", role="region", aria_label=caption)
+
+
+def plot(
+    title: str,
+    name: str,
+    figures: Mapping[str, Figure],
+    plots: Plots,
+    caption: str,
+    *,
+    controls: str = "",
+    below: str = "",
+    kind: str = "",
+) -> Markup:
+    """A place for `figures`, which join the `plots` of the page, with what can be chosen."""
+    plots[name] = figures
+    return element(
+        "figure",
+        element("header", element("h3", title), controls),
+        element("div", id=name, class_="canvas"),
+        below,
+        element("figcaption", caption, class_="caption"),
+        class_=f"plot {kind}".strip(),
+        aria_label=title,
+    )
+
+
+def absent(title: str, why: str) -> Markup:
+    """In place of a plot."""
+    words = element("p", why, class_="empty")
+    return element("figure", element("header", element("h3", title)), words, class_="plot")
+
+
+def link(target: Path, base: Path, text: str) -> Markup:
+    """To a file, as seen from the directory `base`, so that both can be moved together."""
+    return element("a", text, href=quote(os.fsencode(os.path.relpath(target, base))))
+
+
+def command(text: str) -> Markup:
+    """A line for a terminal, with a button that copies it."""
+    button = element("button", "Copy", type="button", data_copy=text, aria_label=f"Copy {text}")
+    return element("div", element("code", text), button, class_="command")
+
+
+def choice(label: str, options: Mapping[str, str], plot: str) -> Markup:
+    """A list to choose from, which redraws a plot; nothing where there is no choice."""
+    if len(options) < 2:
+        return Markup()
+    entries = [element("option", text, value=value) for value, text in options.items()]
+    return element("label", f"{label} ", element("select", *entries, data_plot=plot))
+
+
+def slider(plot: str, last: int) -> Markup:
+    """Up to which generation a map is drawn, with a button that plays it."""
+    label = f"slider-{plot}"
+    return element(
+        "div",
+        element("button", "▶ Play", type="button", data_play=plot),
+        element("label", "up to generation ", element("output", last, for_=label), for_=label),
+        element("input", type="range", min=1, max=max(1, last), value=last, id=label,
+                data_plot=plot, autocomplete="off"),
+        class_="slider",
+    )  # fmt: skip
+
+
+def page(title: str, body: Iterable[object], plots: Plots) -> bytes:
+    """A whole page, complete in itself."""
+    from plotly.offline import get_plotlyjs
+
+    scripts = [get_plotlyjs(), asset("report.js")]
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {' '.join(map(_hash, scripts))}",
+            "style-src 'unsafe-inline'",
+            "img-src data: blob:",
+            "media-src data:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        ]
+    )
+    head = [
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", title),
+        element("style", Markup(asset("report.css"))),
+    ]
+    content = {"config": CONFIG, "plots": plots}
+    data = json.dumps(content, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    tail = [
+        element("script", Markup(data), type="application/json", id="content"),
+        *(element("script", Markup(script)) for script in scripts),
+    ]
+    main = element("main", *body)
+    text = element("html", element("head", *head), element("body", main, *tail), lang="en")
+    return f"<!doctype html>\n{text}\n".encode(errors="replace")  # a name may hold half a letter
+
+
+def asset(name: str) -> str:
+    """A file that is part of every page."""
+    return (resources.files("nses.experiment.showing") / "pages" / name).read_text("utf-8")
+
+
+def _hash(script: str) -> str:
+    digest = hashlib.sha256(script.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -1,0 +1,126 @@
+"""What a person sees of a run: a progress bar in a terminal, plain lines elsewhere, a summary."""
+
+import math
+import shlex
+import time
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.text import Text
+
+from nses.core.values import State
+from nses.experiment.runs.run import CURVE, REPORT, Run
+from nses.experiment.settings.config import Config
+
+PLAIN_SECONDS = 10.0  # between two lines where there is no terminal
+
+
+class ProgressView:
+    """A listener of training that shows it; use it as a context manager."""
+
+    def __init__(self, config: Config, console: Console):
+        self.config, self.console = config, console
+        self.began: tuple[float, int] | None = None
+        self.shown = -math.inf
+        self.text = ""
+        self.bar = Progress(
+            TextColumn("{task.description}", style="bold", markup=False),
+            BarColumn(bar_width=24),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}  {task.fields[left]}"),
+            console=console,
+            auto_refresh=False,
+        )
+        self.task: TaskID = self.bar.add_task(
+            f"{config.task} {config.algorithm}", total=config.generations, left="starting"
+        )
+        self.live = Live(self, console=console, refresh_per_second=4)
+
+    def __rich__(self) -> Group:
+        return Group(self.bar, Text(self.text))
+
+    def __call__(self, state: State, record: dict[str, Any]) -> None:
+        now, done = time.monotonic(), record["generation"]
+        if self.began is None:
+            self.began = (now, done)
+        self.text, left = numbers(record), f"{self._left(now, done)} left"
+        self.bar.update(self.task, completed=done, left=left)
+        if self.console.is_terminal:
+            return
+        if now - self.shown >= PLAIN_SECONDS or done == self.config.generations:
+            self.shown = now
+            line = f"generation {done}/{self.config.generations}  {self.text}  {left}"
+            self.console.print(line, soft_wrap=True)
+
+    def _left(self, now: float, done: int) -> str:
+        assert self.began is not None
+        elapsed, generations = now - self.began[0], done - self.began[1]
+        if generations < 1:
+            return "?"
+        return duration(elapsed / generations * (self.config.generations - done))
+
+    def __enter__(self) -> "ProgressView":
+        if self.console.is_terminal:
+            self.live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.console.is_terminal:
+            self.live.stop()
+
+
+def numbers(record: dict[str, Any]) -> str:
+    """best, mean return, w, novelty and speed, in one line."""
+    return (
+        f"best {short(record['best'])}  mean {short(record['return_mean'])}"
+        f"  w {record['weight']:.2f}  novelty {short(record['novelty_mean'])}"
+        f"  {record['steps_per_second']:,.0f} steps/s"
+    )
+
+
+def short(value: float | None) -> str:
+    """Four digits that matter."""
+    if value is None:
+        return "-"
+    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def show_end(run: Run, console: Console) -> None:
+    """Where everything is, and which command comes next."""
+    best, retest = run.best, run.retest
+    mean = sum(retest) / len(retest)
+    spread = math.sqrt(sum((x - mean) ** 2 for x in retest) / len(retest))
+    directory = shlex.quote(str(run.path))
+    lines = {
+        "best policy": f"{short(best.score)} when it won (generation {best.generation}, "
+        f"member {best.member}), {short(mean)} ± {short(spread)} in {len(retest)} fresh episodes",
+        "run": f"{directory} (best.safetensors, archive.safetensors, metrics.jsonl)",
+        "test it": f"nses evaluate {directory}",
+        "train on": f"nses resume {directory} --generations {2 * run.config.generations}",
+        "in Python": f"nses.load({str(run.path)!r}).policy('best')(observation)",
+    }
+    if (run.path / CURVE).exists():
+        lines["page"] = shlex.quote(str(run.path / REPORT))
+        lines["picture"] = f"{shlex.quote(str(run.path / CURVE))} (and .pdf)"
+    if run.config.tensorboard:
+        lines["curves"] = f"tensorboard --logdir {directory}/tensorboard"
+    for name, text in lines.items():
+        say(console, name, text)
+
+
+def say(console: Console, name: str, text: str, width: int = 15) -> None:
+    """A line that can be copied: neither wrapped nor interpreted."""
+    console.print(f"{name:{width}}{text}", soft_wrap=True, highlight=False, markup=False)

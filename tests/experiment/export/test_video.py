@@ -1,0 +1,355 @@
+"""Videos: the episodes of `evaluate`, seen, in files that browsers play."""
+
+import re
+import subprocess
+import sys
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import nses
+from nses.cli import main
+from nses.core.seeding import Purpose, episode_seeds
+from nses.experiment.evaluate import evaluate
+from nses.experiment.export import mp4 as module
+from nses.experiment.export.captions import SMALLEST, WIDEST, Frame, fill, sheet_of
+from nses.experiment.export.mp4 import mp4
+from nses.experiment.export.video import film, frames, render, visible
+from nses.experiment.runs.replay import rebuild
+from nses.experiment.runs.storage import StorageFailed
+from nses.experiment.settings.build import policy_of
+from nses.rollouts.episode import player
+from nses.rollouts.tasks.camera import Camera
+from nses.rollouts.tasks.catalog import make_task
+
+imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="needs the extra video")
+
+SMALL = {"recipe": "smoke", "backend": "serial", "tensorboard": False}
+
+
+def pictures_of(path):
+    """What ffmpeg says of a file, and its pictures, (n, height, width, 3)."""
+    argv = [imageio_ffmpeg.get_ffmpeg_exe(), "-i", str(path), "-f", "rawvideo"]
+    argv += ["-pix_fmt", "rgb24", "-fps_mode", "passthrough", "-"]
+    done = subprocess.run(argv, capture_output=True, check=True)
+    said = re.search(
+        r"Video: (\w+) .*?, (\w+)\(.*?, (\d+)x(\d+).*?, ([\d.]+) fps", done.stderr.decode()
+    )
+    codec, colors, width, height, fps = said.groups()
+    shown = np.frombuffer(done.stdout, np.uint8).reshape(-1, int(height), int(width), 3)
+    facts = {"codec": codec, "pix_fmt": colors, "size": shown.shape[2:0:-1], "fps": float(fps)}
+    return facts, shown
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    path = tmp_path_factory.mktemp("point") / "run"
+    return nses.train("point-trap", run_dir=str(path), seed=1, max_steps=40, **SMALL)
+
+
+def test_the_video_is_the_episode_that_evaluate_plays(run):
+    video, tested = render(run, seed=3), evaluate(run, episodes=1, seed=3)
+    ((title, episode),) = video.scenes[0]
+    assert (episode.f, episode.length) == (tested.returns[0], tested.lengths[0])
+    np.testing.assert_array_equal(episode.behavior, tested.behaviors[0])
+    assert (title, video.path) == ("best", run.path / "best.mp4")
+
+
+def test_the_file_is_h264_that_browsers_play_with_a_picture_per_step_and_one_before(run):
+    video = render(run, "member:1", max_steps=9)
+    assert video.path == run.path / "member-1.mp4"
+    facts, shown = pictures_of(video.path)
+    assert facts["codec"] == "h264"
+    assert facts["pix_fmt"] == "yuv420p"
+    assert facts["fps"] == 30
+    assert len(shown) == 10
+    assert video.seconds == pytest.approx(10 / 30)
+    assert b"moov" in video.path.read_bytes()[:100]  # first, so that it plays while it loads
+    assert not list(run.path.glob("*.writing"))
+
+
+def test_several_episodes_follow_each_other_and_fps_is_what_is_asked_for(run, tmp_path):
+    video = render(run, episodes=2, fps=12.5, max_steps=5, output=tmp_path / "two.mp4")
+    facts, shown = pictures_of(tmp_path / "two.mp4")
+    assert (facts["fps"], len(shown)) == (12.5, 12)
+    titles = [title for scene in video.scenes for title, _ in scene]
+    assert titles == ["best, episode 1 of 2", "best, episode 2 of 2"]
+    first, second = (scene[0][1].f for scene in video.scenes)
+    assert first != second
+
+
+def test_a_grid_shows_all_members_each_in_its_own_episode(run):
+    video = render(run, grid=True, max_steps=6)
+    assert video.path == run.path / "members.mp4"
+    ((first, second),) = video.scenes
+    assert (first[0], second[0]) == ("member 0", "member 1")
+    assert first[1].f != second[1].f
+    assert pictures_of(video.path)[0]["size"] == (2 * 640 + 8, 640 + 3 * 26)
+    with pytest.raises(ValueError, match="leave out the policy"):
+        render(run, "final", grid=True)
+
+
+def test_a_perturbed_episode_is_filmed_with_its_noise(run, tmp_path):
+    theta, moments = run.parameters("member:0")
+    episode = film(run, theta, moments, 77, tmp_path / "a.mp4", 0.5, "candidate 3")
+    task, policy = run.task(), policy_of(run.config, run.facts)
+    played = player(task, policy).play(theta, moments, 77, action_noise=0.5)
+    assert (episode.f, episode.length) == (played.f, played.length)
+    assert episode.f != player(task, policy).play(theta, moments, 77).f
+
+
+def test_a_candidate_of_the_past_is_seen_in_the_very_episode_that_it_played(run):
+    video = render(run, "generation:4:candidate:7")
+    assert video.path == run.path / "generation-4-candidate-7.mp4"
+    logged = rebuild(run, 4, candidate=7).logged
+    assert video.scenes[0][0][1].f == logged
+
+
+def test_frames_tell_step_return_and_seconds_of_simulation(run):
+    theta, moments = run.parameters()
+    task, policy = visible(run, 4), policy_of(run.config, run.facts)
+    seen = list(frames(task, policy, theta, moments, 5))
+    assert [frame.step for frame in seen] == [0, 1, 2, 3, 4]
+    assert [frame.seconds for frame in seen] == pytest.approx([0.0, 0.1, 0.2, 0.3, 0.4])
+    short = run.task().revised(step_limit=4)
+    assert seen[-1].f == player(short, policy).play(theta, moments, 5).f
+    assert seen[0].f == 0.0
+
+
+@pytest.mark.parametrize(
+    ("shape", "count", "size"),
+    [
+        ((210, 160, 3), 1, (480, 630 + 60)),  # enlarged by 3
+        ((480, 480, 3), 5, (3 * 480 + 16, 2 * (480 + 60) + 8)),
+        ((401, 601, 3), 1, (602, 401 + 75)),  # even
+        ((1000, 4000, 3), 1, (1920, 480 + 78)),  # reduced
+        ((2, 2, 3), 1, (400, 400 + 48)),
+    ],
+)
+def test_sheets_are_even_legible_and_not_too_wide(shape, count, size):
+    sheet = sheet_of(shape, count)
+    assert sheet.size == size
+    assert sheet.columns * sheet.width <= WIDEST
+    assert min(shape[:2]) >= SMALLEST or sheet.width % shape[1] == 0
+    frame = Frame(np.full(shape, 255, np.uint8), 12, 3.25, 1.5, 30.0)
+    filled = fill(sheet, [frame] * count, ["a name"] * count, "a note")
+    assert (filled.shape, filled.dtype) == ((size[1], size[0], 3), np.uint8)
+    assert (filled[: sheet.height, : sheet.width] == 255).all()  # nothing stands on the picture
+    caption = filled[sheet.height : sheet.cell[1], : sheet.width]
+    assert (caption.max(axis=2) > 200).mean() > 0.005
+
+
+def test_captions_differ_where_the_numbers_do():
+    sheet, picture = sheet_of((400, 400, 3), 1), np.zeros((400, 400, 3), np.uint8)
+    first = fill(sheet, [Frame(picture, 1, 2.0, 0.5, 30.0)], ["best"])
+    for other, title in (
+        (Frame(picture, 2, 2.0, 0.5, 30.0), "best"),
+        (Frame(picture, 1, 2.01, 0.5, 30.0), "best"),
+        (Frame(picture, 1, 2.0, 0.6, 30.0), "best"),
+        (Frame(picture, 1, 2.0, 0.5, 30.0), "final"),
+    ):
+        assert (fill(sheet, [other], [title]) != first).any()
+
+
+def test_a_long_name_is_written_smaller_and_stays_in_its_own_cell():
+    sheet, picture = sheet_of((400, 400, 3), 2), np.zeros((400, 400, 3), np.uint8)
+    now = [Frame(picture, 1, 2.0, 0.5, 30.0)] * 2
+    name = "generation:1200:candidate:9999, episode 10 of 10"
+    long, short = (fill(sheet, now, [title, "best"]) for title in (name, "best"))
+    np.testing.assert_array_equal(long[:, 408:], short[:, 408:])
+
+
+def test_the_episode_that_ends_first_stays_to_be_seen(tmp_path):
+    run = nses.train(
+        "test_video:Brief", run_dir=str(tmp_path / "run"), max_steps=9, seed=0, **SMALL
+    )
+    video = render(run, episodes=1, grid=True)
+    lengths = [episode.length for _, episode in video.scenes[0]]
+    assert sorted(lengths) == [3, 9]
+    shown, brief = pictures_of(video.path)[1], lengths.index(3)
+    assert len(shown) == 10
+    levels = shown[-1, 5, 5 + 416 * np.arange(2)].mean(axis=1)
+    assert abs(levels[brief] - 60) < 5
+    assert abs(levels[1 - brief] - 180) < 5
+
+
+class Brief(gym.Env):
+    """Ends after a number of steps that its policy chooses, and shows how many there were."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 5}
+
+    def __init__(self, render_mode=None):
+        self.render_mode = render_mode
+        self.observation_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+        self.action_space = gym.spaces.Box(-1.0, 1.0, (1,), np.float32)
+        self.steps = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.ones(1, np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        return np.ones(1, np.float32), float(action[0]), action[0] > 0 and self.steps > 2, False, {}
+
+    def render(self):
+        return np.full((12, 12, 3), 20 * self.steps, np.uint8)
+
+
+class Unseen(Brief):
+    metadata = {"render_modes": []}
+
+    def __init__(self):
+        super().__init__()
+
+
+class Broken(Brief):
+    def render(self):
+        return "a text"
+
+
+class Abstract(Brief):
+    def render(self):
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("name", ["Unseen", "Broken", "Abstract"])
+def test_an_environment_without_pictures_is_a_clear_error_and_leaves_no_file(name, tmp_path):
+    run = nses.train(f"test_video:{name}", run_dir=str(tmp_path / "run"), max_steps=9, **SMALL)
+    with pytest.raises(ValueError, match=rf"{name}' cannot show itself.*render_mode='rgb_array'"):
+        render(run)
+    assert not list(run.path.glob("*mp4*"))
+
+
+def test_a_task_of_ones_own_is_brought_along(tmp_path):
+    task = make_task("test_video:Brief", max_steps=5)
+    run = nses.train(task, run_dir=str(tmp_path / "run"), **SMALL)
+    with pytest.raises(ValueError, match="only Python can bring along"):
+        render(run)
+    assert render(run, task=task).scenes[0][0][1].length > 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"episodes": 0}, "episodes must be at least 1"),
+        ({"fps": 0.0}, "fps must be greater than 0"),
+        ({"fps": float("nan")}, "fps must be greater than 0"),
+        ({"max_steps": 0}, "max_steps must be at least 1"),
+        ({"policy": "worst"}, "policy must be best"),
+    ],
+)
+def test_bad_wishes_are_refused(run, settings, message):
+    with pytest.raises(ValueError, match=message):
+        render(run, **settings)
+
+
+def test_without_the_extra_the_message_names_it(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
+    with pytest.raises(ValueError, match=r"pip install 'nses\[video\]'"):
+        render(run)
+
+
+def test_a_directory_that_is_missing_is_a_storage_error(run, tmp_path):
+    with pytest.raises(StorageFailed, match="could not write"):
+        render(run, output=tmp_path / "missing" / "a.mp4", max_steps=2)
+
+
+def test_what_ffmpeg_says_is_told_and_the_old_file_stays(tmp_path, monkeypatch):
+    path, picture = tmp_path / "a.mp4", np.zeros((16, 16, 3), np.uint8)
+    path.write_bytes(b"old")
+    program = tmp_path / "ffmpeg"
+    program.write_text("#!/bin/sh\necho no room on the disk >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(module, "encoder", lambda: str(program))
+
+    def film_it(pictures):
+        with mp4(path, (16, 16), 5) as write:
+            for _ in range(pictures):
+                write(picture)
+
+    for pictures in (1, 1000):  # it is gone at the end, or before
+        with pytest.raises(StorageFailed, match="no room on the disk"):
+            film_it(pictures)
+    assert sorted(tmp_path.iterdir()) == [path, program]
+    assert path.read_bytes() == b"old"
+
+
+def test_an_interruption_ends_ffmpeg_and_leaves_no_file(tmp_path):
+
+    def film_it():
+        with mp4(tmp_path / "a.mp4", (16, 16), 5) as write:
+            write(np.zeros((16, 16, 3), np.uint8))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        film_it()
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_but_our_own_words_reaches_the_terminal(run, capfd):
+    assert main(["render", str(run.path), "--max-steps", "3", "--grid"]) == 0
+    out, err = capfd.readouterr()
+    assert err == ""
+    assert [line.split()[0] for line in out.splitlines()] == ["member", "member", "video"]
+    assert "members.mp4 (0:00, 0.0 MB)" in out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["swimmer-trap", "HalfCheetah-v5"])
+def test_bodies_are_filmed_as_evaluate_plays_them(name, tmp_path, capfd):
+    run = nses.train(name, run_dir=str(tmp_path / "run"), max_steps=30, n=4, generations=1, **SMALL)
+    try:
+        Camera(make_task("swimmer-trap").make().unwrapped.model, 5.0).close()
+    except ValueError as error:
+        pytest.skip(str(error))
+    capfd.readouterr()
+    episode, tested = render(run).scenes[0][0][1], evaluate(run, episodes=1)
+    assert (episode.f, episode.length) == (tested.returns[0], tested.lengths[0])
+    shown = pictures_of(run.path / "best.mp4")[1]
+    assert len(shown) == 31
+    assert (np.abs(shown[0].astype(int) - shown[-1])[:480] > 30).any(axis=2).mean() > 0.005
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+def test_what_mujoco_says_of_a_model_reaches_neither_terminal_nor_directory(tmp_path):
+    settings = {**SMALL, "max_steps": 3, "n": 4, "generations": 1}
+    run = nses.train("HalfCheetah-v5", run_dir=str(tmp_path / "run"), **settings)
+    (tmp_path / "here").mkdir()
+    argv = [sys.executable, "-m", "nses", "render", str(run.path)]
+    done = subprocess.run(argv, capture_output=True, text=True, cwd=tmp_path / "here", check=False)
+    if "pictures need OpenGL" in done.stderr:
+        pytest.skip(done.stderr)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["best", "video"]
+    assert not list((tmp_path / "here").iterdir())
+
+
+@pytest.mark.slow
+def test_atari_is_filmed_as_evaluate_plays_it(tmp_path):
+    pytest.importorskip("ale_py")
+    settings = {**SMALL, "n": 4, "generations": 1, "max_steps": 60, "reference": 4}
+    run = nses.train("atari:freeway", run_dir=str(tmp_path / "run"), **settings)
+    episode, tested = render(run).scenes[0][0][1], evaluate(run, episodes=1)
+    assert (episode.f, episode.length) == (tested.returns[0], tested.lengths[0])
+    np.testing.assert_array_equal(episode.behavior, tested.behaviors)
+    facts, shown = pictures_of(run.path / "best.mp4")
+    assert (facts["fps"], facts["size"], len(shown)) == (15, (480, 690), 61)
+
+
+@pytest.mark.slow
+def test_a_perturbed_body_is_filmed_with_its_noise_beside_another_simulator(tmp_path):
+    settings = {**SMALL, "n": 4, "generations": 1, "max_steps": 30}
+    run = nses.train("swimmer-trap", run_dir=str(tmp_path / "run"), **settings)
+    theta, moments = run.parameters("final")
+    seed = int(episode_seeds(0, 1, 0, Purpose.EPISODE, 1)[0])
+    other = player(run.task(), policy_of(run.config, run.facts))
+    try:
+        episode = film(run, theta, moments, seed, tmp_path / "a.mp4", 0.01)
+    except ValueError as error:
+        pytest.skip(str(error))
+    played = other.play(theta, moments, seed, action_noise=0.01)
+    assert (episode.f, episode.length) == (played.f, played.length)

@@ -1,0 +1,290 @@
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from nses.cli import main
+from nses.experiment.analysis import live
+from nses.experiment.analysis.live import FINISHED, STOPPED, TRAINING, Tail, Watcher
+from nses.experiment.runs.storage import DirectoryLock
+from nses.experiment.showing import dashboard
+from pretended import pretend, record, write_metrics
+from waiting import SOON
+
+NSES = [sys.executable, "-m", "nses.cli"]
+
+
+@contextmanager
+def started(*arguments, **options):
+    """A command of ours that runs beside the test; it ends with it."""
+    process = subprocess.Popen([*NSES, *arguments], text=True, **options)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@contextmanager
+def watching(*directories):
+    """`nses watch` of these, and where its page is."""
+    flags = ["--port", "0", "--interval", "0.3"]
+    with started("watch", *map(str, directories), *flags, stdout=subprocess.PIPE) as process:
+        line = process.stdout.readline()
+        yield process, re.search(r"http://127\.0\.0\.1:\d+", line)[0]
+
+
+def append(run, *records):
+    with open(run.path / "metrics.jsonl", "a") as file:
+        file.writelines(json.dumps(r) + "\n" for r in records)
+
+
+def client_of(*directories):
+    return dashboard.dashboard(Watcher(directories), 2.0).server.test_client()
+
+
+def test_a_tail_reads_what_is_new_and_waits_for_the_end_of_a_line(tmp_path):
+    tail = Tail(tmp_path / "metrics.jsonl")
+    assert tail.read() == []
+    lines = [json.dumps(record(t)) + "\n" for t in range(1, 4)]
+    tail.path.write_text(lines[0] + lines[1][:20])
+    assert [r["generation"] for r in tail.read()] == [1]
+    tail.path.write_text("".join(lines) + '{"gap": [4, 9]}\n')
+    assert [r["generation"] for r in tail.read()] == [1, 2, 3]
+    assert tail.unreadable == 0
+
+
+def test_a_tail_does_not_read_again_what_it_has_read(tmp_path, monkeypatch):
+    run = pretend(tmp_path / "run", generation=50, total=99)
+    tail, parsed = Tail(run.path / "metrics.jsonl"), []
+    monkeypatch.setattr(live, "metrics_in", lambda line: parsed.append(line) or json.loads(line))
+    before = tail.read()
+    append(run, record(51))
+    assert len(tail.read()) == 51
+    assert len(parsed) == 51
+    assert len(before) == 50  # who drew it meanwhile saw a list that stayed as it was
+
+
+@pytest.mark.parametrize("how", ["cut back", "replaced by a longer one"])
+def test_a_tail_begins_again_when_its_file_is_another(tmp_path, how):
+    path = tmp_path / "metrics.jsonl"
+    write_metrics(tmp_path, [record(t) for t in range(1, 11)])
+    tail = Tail(path)
+    tail.read()
+    expected = 3 if how == "cut back" else 20
+    write_metrics(tmp_path, [record(t, seed=1) for t in range(1, expected + 1)])
+    assert tail.read() == [record(t, seed=1) for t in range(1, expected + 1)]
+
+
+def test_a_run_is_training_while_its_lock_is_held_and_finished_once_it_is_tested(tmp_path):
+    pretend(tmp_path / "done", generation=5)
+    run = pretend(tmp_path / "run", generation=5, total=9)
+    watcher = Watcher([tmp_path])
+
+    def states():
+        return {os.path.basename(r.name): r.state for r in watcher.look().runs}
+
+    with DirectoryLock(run.path):
+        os.utime(run.path / "metrics.jsonl", (0, 0))
+        assert states() == {"run": TRAINING, "done": FINISHED}
+        assert watcher.look().runs[0].name.endswith("run")  # the first in the table
+    append(run, record(6))  # just now, but nobody of this machine is at work any more
+    assert states() == {"run": STOPPED, "done": FINISHED}
+
+
+def test_a_run_of_another_machine_is_training_while_its_numbers_change(tmp_path):
+    run = pretend(tmp_path / "run", generation=5, total=9)
+    (run.path / ".lock").write_text("process 1 on some-other-machine")
+    watcher = Watcher([tmp_path])
+    assert watcher.look().runs[0].state == TRAINING
+    os.utime(run.path / "metrics.jsonl", (0, 0))
+    assert watcher.look().runs[0].state == STOPPED
+
+
+def test_new_runs_appear_and_others_go(tmp_path):
+    watcher = Watcher([tmp_path])
+    assert watcher.look().runs == ()
+    run = pretend(tmp_path / "run", generation=1, total=2)
+    watcher._search_at = 0.0
+    stamp = watcher.look().stamp
+    assert len(watcher.look().runs) == 1
+    append(run, record(2))
+    assert watcher.look().stamp != stamp
+    shutil.rmtree(run.path)
+    watcher._search_at = 0.0
+    assert watcher.look().runs == ()
+
+
+def test_s9_a_pipe_in_the_place_of_a_log_does_not_stop_the_watch(tmp_path):
+    pretend(tmp_path / "well")
+    run = pretend(tmp_path / "pipe", generation=1, total=2)
+    (run.path / "metrics.jsonl").unlink()
+    os.mkfifo(run.path / "metrics.jsonl")
+    view = Watcher([tmp_path]).look()
+    assert [Path(live.name).name for live in view.runs] == ["well"]
+    assert "not a regular file" in view.faults[0]
+
+
+def test_directories_that_cannot_be_read_are_named_and_the_others_shown(tmp_path):
+    pretend(tmp_path / "well")
+    for name, text in {
+        "torn": '{"config": ',
+        "foreign": "[1, 2]",
+        "versions": json.dumps({**json.loads((tmp_path / "well/config.json").read_text()),
+                                "versions": [1]}),
+    }.items():  # fmt: skip
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(text)
+    pretend(tmp_path / "lines", generation=3, total=9)
+    with open(tmp_path / "lines/metrics.jsonl", "a") as file:
+        file.write('{"generation": 4, "best": "<b>"}\nnonsense\n')
+    view = Watcher([tmp_path]).look()
+    assert sorted(os.path.basename(run.name) for run in view.runs) == ["lines", "well"]
+    faults = "\n".join(view.faults)
+    for name in ("torn", "foreign", "versions", "2 unreadable lines"):
+        assert name in faults
+
+
+@pytest.mark.parametrize(
+    ("host", "code"),
+    [
+        ("127.0.0.1:8050", 200),
+        ("localhost", 200),
+        ("localhost:1", 200),
+        ("[::1]:8050", 200),
+        ("[::1]", 200),
+        ("evil.example", 403),
+        ("127.0.0.1.evil.example:8050", 403),
+        ("localhost:80@evil.example", 403),
+        ("", 403),
+    ],
+)
+def test_only_those_who_call_it_by_its_own_name_are_answered(tmp_path, host, code):
+    answer = client_of(tmp_path).get("/", headers={"Host": host})
+    assert answer.status_code == code
+    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+
+
+def test_a_port_in_use_is_a_clear_error(tmp_path, capsys):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        assert main(["watch", str(tmp_path), "--port", str(port)]) == 2
+    assert f"port {port} cannot be used" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nowhere"], "nowhere is not a directory"),
+        ([], "needs a directory"),
+        ([".", "--port", "70000"], "port must be 0 to 65535"),
+        ([".", "--interval", "0"], "interval must be"),
+    ],
+)
+def test_what_cannot_be_watched_is_told(arguments, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["watch", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_without_dash_the_way_to_install_it_is_told(tmp_path, capsys, monkeypatch):
+    monkeypatch.delitem(sys.modules, "nses.experiment.showing.dashboard")
+    monkeypatch.setitem(sys.modules, "dash", None)
+    assert main(["watch", str(tmp_path)]) == 2
+    assert "pip install 'nses[dashboard]'" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_control_c_ends_it_without_a_complaint(tmp_path):
+    with watching(tmp_path) as (process, _):
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SOON) == 0
+
+
+@pytest.mark.slow
+def test_the_page_follows_a_run_from_before_its_first_generation(tmp_path, visit):
+    flags = ["--recipe", "smoke", "--generations", "100000", "--backend", "serial", "--n", "600"]
+    with watching(tmp_path) as (_, url):
+        seen = visit(url)
+        seen.page.wait_for_selector("text=No run here yet")
+        run = tmp_path / "run"
+        quiet = {"stdout": subprocess.DEVNULL, "cwd": tmp_path}
+        with started("train", "point-trap", *flags, "--run-dir", str(run), **quiet):
+            seen.page.wait_for_selector(".state.training")
+            shown = "Number(document.querySelector('.runs td:nth-child(4)')?.innerText" \
+                    ".split(' ')[0].replace(',', '') ?? 0)"  # fmt: skip
+            seen.until(f"{shown} > 0")
+            first = seen.page.evaluate(shown)
+            seen.until(f"{shown} > {first}")
+            assert seen.drawn("compared") >= 1
+            assert seen.drawn("curves") == 3
+            seen.drawn("map")
+            diamonds = seen.diamonds("map")
+            end = time.monotonic() + 2 * SOON
+            while seen.diamonds("map") <= diamonds and diamonds < 2000:
+                assert time.monotonic() < end
+                seen.page.wait_for_timeout(100)
+        seen.page.wait_for_selector(".state.stopped")
+        seen.page.close()  # before it complains that nobody answers any more
+
+
+@pytest.mark.slow
+def test_run_axis_slider_and_diamonds_can_be_chosen(tmp_path, visit):
+    pretend(tmp_path / "a", generation=30, algorithm="es")
+    run = pretend(tmp_path / "b", generation=40, total=50)
+    with watching(tmp_path) as (_, url):
+        seen = visit(url)
+        page = seen.page
+        seen.drawn("map")
+        page.locator("#axis >> text=environment steps").click()
+        seen.until("document.querySelector('#curves .xtitle')?.textContent == 'environment steps'")
+        page.click("#run")
+        page.locator("[role=option], .dash-dropdown-option").filter(has_text="nsra-es").click()
+        seen.until("document.querySelector('#until-shown').textContent == '40'")
+        seen.drawn("map")
+        assert seen.diamonds("map") == 40
+        page.locator("#map .nsewdrag").scroll_into_view_if_needed()
+        seen.click("map", 0, 3)
+        page.wait_for_selector("#picked code")
+        command = page.locator("#picked code").text_content()
+        assert re.fullmatch(rf"nses replay {re.escape(str(run.path))} --generation \d+", command)
+        page.locator("[role=slider]").press("Home")
+        seen.until("document.querySelector('#until-shown').textContent == '1'")
+        end = time.monotonic() + SOON
+        while seen.diamonds("map") != 1:
+            assert time.monotonic() < end
+            page.wait_for_timeout(100)
+        append(run, record(41))
+        page.wait_for_selector("text=41 of 50")
+        assert page.locator("#until-shown").text_content() == "1"  # who looks back is left there
+        page.close()
+
+
+@pytest.mark.slow
+def test_the_page_is_no_wider_than_a_phone_and_names_what_it_cannot_read(tmp_path, visit):
+    pretend(tmp_path / "a", generation=30, task="<img src=x onerror=hacked=1>", behavior=3)
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn/config.json").write_text("{")
+    with watching(tmp_path) as (_, url):
+        seen = visit(url, width=380, height=800)
+        seen.drawn("compared")
+        seen.drawn("selection")
+        titles = seen.page.locator(".modebar-btn").evaluate_all("b => b.map(x => x.dataset.title)")
+        assert titles
+        assert not [title for title in titles if re.search("share|cloud|edit", title, re.I)]
+        assert "torn" in seen.page.inner_text(".notes")
+        assert "not points in two dimensions" in seen.page.text_content("#map")
+        assert seen.page.evaluate("typeof hacked") == "undefined"
+        assert seen.overflow <= 0
+        seen.page.close()

@@ -1,0 +1,26 @@
+import numpy as np
+import pytest
+
+from nses.experiment.showing.drawing import ALGORITHM_HUES, HUES, colors_of, shades
+
+
+def test_later_is_darker():
+    member = np.zeros(50, np.int64)
+    brightness = shades(member, np.linspace(0, 1, 50)).sum(axis=1)
+    assert (np.diff(brightness) < 0).all()
+    assert shades(member[:1], np.array([0.5]))[0] == pytest.approx(HUES[0])
+
+
+def test_a_sixth_member_gets_the_first_hue_again():
+    age = np.array([0.5])
+    assert (shades(np.array([len(HUES)]), age) == shades(np.array([0]), age)).all()
+
+
+def test_an_algorithm_has_the_same_colour_wherever_it_is_drawn():
+    names = list(ALGORITHM_HUES)
+    assert colors_of(names) == list(ALGORITHM_HUES.values())
+    assert colors_of(names[3:]) == [ALGORITHM_HUES["nsra-es"]]
+
+
+def test_groups_of_one_algorithm_are_told_apart():
+    assert len({*colors_of(["nsra-es"] * 12)}) == 12
