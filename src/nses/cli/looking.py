@@ -65,7 +65,7 @@ def replay_command(argv: list[str]) -> int:
 
     from nses.experiment.runs.replay import answer, play, rebuild
     from nses.experiment.runs.run import load
-    from nses.experiment.showing.progress import say
+    from nses.words import say
 
     given = parse(
         Arguments, argv, "replay", "The very episodes of a policy of the past, played again."
@@ -106,8 +106,8 @@ def compare_command(argv: list[str]) -> int:
     from nses.experiment.analysis.gather import gathered
     from nses.experiment.runs.run import REPORT
     from nses.experiment.runs.storage import contained
-    from nses.experiment.showing.progress import say
     from nses.experiment.showing.publish import draw_run, publish
+    from nses.words import say
 
     given = parse(Arguments, argv, "compare", "Medians, intervals, tests and curves of runs.")
     if not given.runs:
@@ -148,7 +148,7 @@ def info_command(argv: list[str]) -> int:
     if given.json:
         print(json.dumps(facts))
         return 0
-    from nses.experiment.showing.progress import say
+    from nses.words import say
 
     console = terminal()
     for name, value in facts.items():

@@ -36,7 +36,7 @@ def render_command(argv: list[str]) -> int:
 
     from nses.experiment.export.video import render, visible
     from nses.experiment.runs.run import load
-    from nses.experiment.showing.progress import duration, say, short
+    from nses.words import duration, say, short
 
     run, console = load(given.run), terminal()
     limit = visible(run, given.max_steps).step_limit
@@ -81,7 +81,7 @@ def export_command(argv: list[str]) -> int:
 
     from nses.experiment.export.onnx import export
     from nses.experiment.runs.run import load
-    from nses.experiment.showing.progress import say
+    from nses.words import say
 
     console = terminal()
     exported = export(load(given.run), given.policy, given.output)

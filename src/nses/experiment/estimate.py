@@ -18,9 +18,9 @@ from nses.execution.serial import Serial
 from nses.experiment.settings.build import plan_of, policy_of, reference_of, task_of
 from nses.experiment.settings.config import Config
 from nses.experiment.settings.memory import archives_bytes, check_memory, warn_of_memory
-from nses.experiment.showing.progress import duration
 from nses.rollouts.policies import moments_size_of
 from nses.rollouts.tasks.task import Task
+from nses.words import duration
 
 MEASURED_SECONDS = 2.0
 SCALING = 0.95  # share of the ideal speed that several workers reach on idle cores

@@ -17,8 +17,8 @@ from nses.execution.serial import Serial
 from nses.experiment.runs.place import same_place
 from nses.experiment.runs.run import Run, load
 from nses.experiment.settings.build import plan_of, policy_of
-from nses.experiment.showing.progress import short
 from nses.rollouts.tasks.task import Task
+from nses.words import short
 
 
 @dataclass(frozen=True, eq=False)

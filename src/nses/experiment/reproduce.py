@@ -26,9 +26,10 @@ from nses.experiment.runs.run import CONFIG, load
 from nses.experiment.runs.storage import CheckpointRefused, contained, slug, storing
 from nses.experiment.settings.config import changed, differences, value_of
 from nses.experiment.settings.recipes import recipe as recipe_of
-from nses.experiment.showing.progress import PLAIN_SECONDS, duration, say, short
+from nses.experiment.showing.progress import PLAIN_SECONDS
 from nses.experiment.showing.publish import publish, table_with
 from nses.rollouts.tasks.catalog import ATARI, PAPER_GAMES, make_task
+from nses.words import duration, say, short
 
 FIXED = frozenset(  # what no setting of a user can change
     ["task", "algorithm", "recipe", "seed", "run_dir", "workers", "backend", "pictures"]

@@ -23,6 +23,7 @@ from nses.experiment.export.onnx import (
 )
 from nses.rollouts.policies.conv import Conv
 from nses.rollouts.policies.mlp import MLP
+from nses.words import short
 
 onnx = pytest.importorskip("onnx", reason="needs the extra onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra onnx")
@@ -209,7 +210,7 @@ def test_an_unknown_policy_is_refused(run):
 
 def test_the_card_has_the_numbers_of_the_run(run):
     text, best, retest = export(run).card.read_text(), run.best, np.array(run.retest)
-    assert f"**{nses.experiment.showing.progress.short(best.score)}**" in text
+    assert f"**{short(best.score)}**" in text
     assert f"generation {best.generation} (member {best.member})" in text
     assert f"**{retest.mean():.4g} ± {retest.std():.4g}**" in text
     low, high = interval(retest)

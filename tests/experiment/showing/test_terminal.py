@@ -14,8 +14,9 @@ import nses
 from nses.cli import main
 from nses.execution.output import visible
 from nses.experiment.settings.config import Config
-from nses.experiment.showing.progress import ProgressView, say
+from nses.experiment.showing.progress import ProgressView
 from nses.experiment.showing.terminal import Terminal
+from nses.words import say
 
 ESC = "\x1b]0;owned\x07\x1b[31mred\x9b2J\u202edesrever\x7f\r"
 MARKUP = "[red]x[/] [/] [link=https://nowhere]y[/link] :smile: [bold"

@@ -12,8 +12,8 @@ from nses.core.values import State
 from nses.experiment.runs.run import Run, read_config
 from nses.experiment.settings.build import has_pixels, policy_of
 from nses.experiment.settings.command import changes_of, train_command
-from nses.experiment.showing.progress import short
 from nses.rollouts.spaces import leaves
+from nses.words import short
 
 MODEL_CARD = "MODEL_CARD.md"
 

@@ -17,8 +17,8 @@ from nses.experiment.showing import plots
 from nses.experiment.showing.drawing import FAINT
 from nses.experiment.showing.plot_parts import CONFIG, FONT, NOTHING
 from nses.experiment.showing.plots import Figure
-from nses.experiment.showing.progress import short
 from nses.experiment.showing.tables import replay_command
+from nses.words import short
 
 try:
     from dash import Dash, Input, Output, State, ctx, dcc, html, no_update

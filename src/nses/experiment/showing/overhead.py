@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nses.experiment.analysis.scenes import Scene, limits
 from nses.experiment.analysis.stories import Story
 from nses.experiment.showing.drawing import FAINT, HUES, INK, WALL, name_of, plainly, save, shades
-from nses.experiment.showing.progress import short
+from nses.words import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

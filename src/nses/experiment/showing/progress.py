@@ -14,6 +14,7 @@ from rich.text import Text
 from nses.core.values import State
 from nses.experiment.runs.run import CURVE, REPORT, Run
 from nses.experiment.settings.config import Config
+from nses.words import duration, say, short
 
 PLAIN_SECONDS = 10.0  # between two lines where there is no terminal
 
@@ -85,19 +86,6 @@ def numbers(record: dict[str, Any]) -> str:
     )
 
 
-def short(value: float | None) -> str:
-    """Four digits that matter."""
-    if value is None:
-        return "-"
-    return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
-
-
-def duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
 def show_end(run: Run, console: Console) -> None:
     """Where everything is, and which command comes next."""
     best, retest = run.best, run.retest
@@ -119,8 +107,3 @@ def show_end(run: Run, console: Console) -> None:
         lines["curves"] = f"tensorboard --logdir {directory}/tensorboard"
     for name, text in lines.items():
         say(console, name, text)
-
-
-def say(console: Console, name: str, text: str, width: int = 15) -> None:
-    """A line that can be copied: neither wrapped nor interpreted."""
-    console.print(f"{name:{width}}{text}", soft_wrap=True, highlight=False, markup=False)

@@ -27,8 +27,8 @@ from nses.experiment.runs.run import CURVE, REPORT, Run
 from nses.experiment.runs.storage import slug, storing, write_atomically
 from nses.experiment.showing import figures
 from nses.experiment.showing.overhead import overhead
-from nses.experiment.showing.progress import say, short
 from nses.experiment.showing.report import write_comparison_report, write_run_report
+from nses.words import say, short
 
 OVERHEAD = "overhead.png"
 

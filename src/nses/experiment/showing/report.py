@@ -31,8 +31,8 @@ from nses.experiment.showing.markup import (
     slider,
     table,
 )
-from nses.experiment.showing.progress import duration, short
 from nses.experiment.showing.tables import replay_command, runs_of, scores, state_of
+from nses.words import duration, short
 
 LARGEST_PAGE = 8_000_000  # bytes
 DIAMONDS = 40_000  # on all maps of a page together

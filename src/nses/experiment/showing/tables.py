@@ -11,7 +11,7 @@ from nses.experiment.runs.run import REPORT, Run
 from nses.experiment.showing.drawing import colors_of
 from nses.experiment.showing.markup import Markup, command, element, joined, link, table
 from nses.experiment.showing.plot_parts import css
-from nses.experiment.showing.progress import short
+from nses.words import short
 
 HEADS = (
     "algorithm",
