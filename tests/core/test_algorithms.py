@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_weight import as_in_the_paper
 
 import toy
 from nses.core import moments, optimizers
@@ -22,6 +21,7 @@ from nses.core.novelty import novelty
 from nses.core.ranks import centered_ranks
 from nses.core.seeding import Purpose, episode_seeds, generator
 from nses.core.values import Member
+from pseudo_code import as_in_the_paper
 
 
 @pytest.mark.parametrize(

@@ -4,27 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nses.core.weight import Weight, adapt, keep
+from pseudo_code import as_in_the_paper
 
 scores = st.lists(st.integers(-5, 5).map(float), max_size=60)
-
-
-def as_in_the_paper(scores, w, t_w, delta_w):
-    """The end of Algorithm 3 (SI), line by line; w after each f(theta_{t+1})."""
-    f_best = -inf
-    t_best = 0
-    trace = []
-    for f in scores:
-        if f > f_best:
-            w = min(1, w + delta_w)
-            t_best = 0
-            f_best = f
-        else:
-            t_best = t_best + 1
-        if t_best >= t_w:
-            w = max(0, w - delta_w)
-            t_best = 0
-        trace.append(w)
-    return trace
 
 
 def adapted(scores, weight, **settings):

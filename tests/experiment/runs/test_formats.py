@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.numpy
-from test_checkpoint import same
-from test_trace_store import grown
 
 import nses
+from checkpoints import grown, same
 from nses.core.values import State
 from nses.experiment.runs import checkpoint, formats
 from nses.experiment.runs.checkpoint import MANIFEST, SCALARS, TENSORS, TRACES, load, save

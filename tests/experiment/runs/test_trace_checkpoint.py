@@ -13,9 +13,10 @@ import safetensors.numpy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from test_checkpoint import CONFIG, a_state, forge, forge_state, tensor, tensor_file
 
-from nses.core.archive import Archive, archive_of
+from checkpoints import CONFIG, a_state, remembered
+from forged import forge, forge_state, tensor, tensor_file
+from nses.core.archive import archive_of
 from nses.core.seeding import Purpose, generator
 from nses.core.values import State
 from nses.experiment.runs.checkpoint import (
@@ -34,14 +35,6 @@ from nses.experiment.runs.checkpoint import (
 from nses.experiment.runs.storage import CheckpointRefused
 
 LENGTHS = (5, 1, 300)
-
-
-def remembered(state: State, archive: Archive) -> State:
-    """A state whose behaviors are these traces."""
-    b = archive.traces
-    members = tuple(replace(x, behavior=b[i % len(b)]) for i, x in enumerate(state.members))
-    best = replace(state.best, behavior=b[0])
-    return replace(state, archive=archive, members=members, best=best)
 
 
 def a_traced_state(generation: int, lengths: tuple[int, ...] = LENGTHS) -> State:

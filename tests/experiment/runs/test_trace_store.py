@@ -13,40 +13,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_checkpoint import (
+
+from checkpoints import (
     CONFIG,
-    Bomb,
-    Scene,
     a_state,
     assert_no_trace_is_left_over,
-    crashes_in_a_process,
-    disk,  # noqa: F401
     fill,
     flipped,
-    forge,
-    main,
+    grown,
+    remembered,
     same,
-    tensor,
-    tensor_file,
     tree,
     uncommitted,
 )
-from test_trace_checkpoint import remembered
-
+from crashing import crashes
+from forged import Bomb, forge, tensor, tensor_file
 from nses.core.archive import archive_of
-from nses.core.seeding import Purpose, generator
-from nses.core.values import State
 from nses.experiment.runs import storage, trace_store
 from nses.experiment.runs.checkpoint import MANIFEST, SCALARS, TRACES, load, save, stored
 from nses.experiment.runs.encoding import sha256
 from nses.experiment.runs.storage import CheckpointRefused, StorageFailed
-
-
-def grown(generation: int, seed: int = 0, length: int = 40) -> State:
-    """A state whose archive has one trace more each generation, as that of a run."""
-    rngs = (generator(seed, i, 1, Purpose.EPISODE) for i in range(generation + 2))
-    traces = [rng.integers(0, 256, (length, 4), np.uint8) for rng in rngs]
-    return remembered(a_state(generation), archive_of(traces))
 
 
 @pytest.fixture
@@ -342,7 +328,7 @@ def test_s16_nothing_changes_when_a_trace_does_not_come_back_as_written(
     assert tree(two) == before
 
 
-def test_s1_a_full_disk_leaves_the_old_checkpoint_and_no_half_trace(disk: Path) -> None:  # noqa: F811
+def test_s1_a_full_disk_leaves_the_old_checkpoint_and_no_half_trace(disk: Path) -> None:
     save(disk, grown(1, length=2000), CONFIG)
     outcomes = set()
     for free in range(0, 40 << 10, 4 << 10):  # a trace has 8 KB
@@ -360,23 +346,12 @@ def test_s1_a_full_disk_leaves_the_old_checkpoint_and_no_half_trace(disk: Path) 
     assert same(load(disk).state, grown(3, length=2000))
 
 
-SCENES: dict[str, Scene] = {
-    "the first": ([], grown(1), grown(2)),
-    "another way": ([grown(1), grown(3, seed=1)], grown(4, seed=2), grown(5, seed=2)),
-}
-
-
 @pytest.mark.parametrize("power", [False, True], ids=["process", "power"])
+@pytest.mark.parametrize("scene", ["the first traces", "traces of another way"])
 def test_p4_a_crash_after_any_step_of_a_save_of_traces_leaves_the_old_state_or_the_new_one(
-    tmp_path: Path, power: bool
+    tmp_path: Path, scene: str, power: bool
 ) -> None:
-    found = crashes_in_a_process(__file__, tmp_path, power)
-    assert found.keys() == SCENES.keys()
-    for scene in found.values():
-        assert scene["steps"] > 30
-        assert scene["old"] > 15
-        assert scene["new"] > 4
-
-
-if __name__ == "__main__":
-    main(SCENES)
+    found = crashes(scene, tmp_path, power)
+    assert found["steps"] > 30
+    assert found["old"] > 15
+    assert found["new"] > 4
