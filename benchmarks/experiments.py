@@ -89,7 +89,7 @@ def comparison() -> Iterator[Measure]:
     with forty_runs() as directory:
         before = time.perf_counter()
         subprocess.run(
-            [sys.executable, "-m", "nses.cli", "compare", str(directory)],
+            [sys.executable, "-m", "nses", "compare", str(directory)],
             check=True,
             stdout=subprocess.DEVNULL,
         )

@@ -244,7 +244,7 @@ def start_up() -> Iterator[Measure]:
     def run(*arguments: str) -> Callable[[], object]:
         return lambda: subprocess.run([sys.executable, *arguments], capture_output=True, check=True)
 
-    seconds = _median_seconds(run("-m", "nses.cli", "--help"), 7)
+    seconds = _median_seconds(run("-m", "nses", "--help"), 7)
     bare = _median_seconds(run("-c", ""), 7)
     yield Measure(
         f"nses --help (Python alone: {bare * 1e3:.0f} ms)", seconds, "s", "< 0.5", seconds < 0.5

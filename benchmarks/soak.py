@@ -69,7 +69,7 @@ def start(words: list[str], home: Path, mark: str) -> Training:
     os.set_blocking(reader, False)
     with (home.parent / f"{home.name}.errors").open("ab") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-m", "nses.cli", *words],
+            [sys.executable, "-m", "nses", *words],
             stdin=subprocess.DEVNULL,
             stdout=writer,
             stderr=errors,

@@ -20,7 +20,7 @@ def _module_run() -> str:
     return word.partition("m")[2] if word.startswith("-") else word
 
 
-_IS_OUR_MODULE = _module_run() in ("nses", "nses.cli")
+_IS_OUR_MODULE = _module_run() == "nses"
 if _IS_OUR_MODULE and not sys.flags.safe_path:
     # Before any import that Python has not done itself: the working directory may be a stranger's.
     # It stays on the path, as the last place, only if this package lies in it.

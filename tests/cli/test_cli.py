@@ -50,12 +50,17 @@ def test_a_bare_nses_and_help_explain_all_commands(capsys):
         assert f"nses {command}" in bare[1]
 
 
+def test_every_command_is_a_file_of_its_name_and_nothing_else_is():
+    files = {path.stem for path in Path(nses.__file__).with_name("cli").glob("*.py")}
+    assert files == {*COMMANDS, "__init__", "arguments"}
+
+
 def test_help_answers_at_once_without_loading_the_simulators():
-    argv = [sys.executable, "-X", "importtime", "-m", "nses.cli", "--help"]
+    argv = [sys.executable, "-X", "importtime", "-m", "nses", "--help"]
     imported = subprocess.run(argv, capture_output=True, text=True, check=True).stderr
     for heavy in ("numpy", "numba", "gymnasium", "rich", "tyro"):
         assert f"| {heavy}\n" not in imported.replace(" ", "").replace("|", "| ")
-    best = min(_cpu_seconds([sys.executable, "-m", "nses.cli", "--help"]) for _ in range(3))
+    best = min(_cpu_seconds([sys.executable, "-m", "nses", "--help"]) for _ in range(3))
     assert best < 0.5
 
 
@@ -401,7 +406,7 @@ def test_doctor_finds_this_machine_ready(capsys):
 
 
 def test_output_that_is_not_wanted_any_more_ends_the_command_quietly():
-    argv = f"{sys.executable} -m nses.cli tasks | head -c 1"
+    argv = f"{sys.executable} -m nses tasks | head -c 1"
     done = subprocess.run(["sh", "-c", argv], capture_output=True, text=True)
     assert "Traceback" not in done.stderr
 
@@ -409,7 +414,7 @@ def test_output_that_is_not_wanted_any_more_ends_the_command_quietly():
 @pytest.mark.slow
 def test_a_terminal_shows_a_progress_bar():
     leader, follower = pty.openpty()
-    argv = [sys.executable, "-m", "nses.cli", "train", "point-trap", *SMOKE, "--generations", "40"]
+    argv = [sys.executable, "-m", "nses", "train", "point-trap", *SMOKE, "--generations", "40"]
     environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "150"}
     with subprocess.Popen(argv, stdout=follower, stderr=follower, env=environment) as process:
         os.close(follower)

@@ -50,7 +50,7 @@ def run_dir(tmp_path_factory):
     [
         [*SCRIPT, "info", "."],
         [*MODULE, "info", "."],
-        [sys.executable, "-mnses.cli", "info", "."],
+        [sys.executable, "-mnses", "info", "."],
         [*SCRIPT, "compare", "."],
     ],
 )

@@ -27,7 +27,7 @@ SMOKE = recipe("point-trap", "smoke", "es")
 def words(directory):
     """`nses reproduce` of a small experiment."""
     arguments = ["reproduce", "point-trap", "--recipe", "smoke", "--runs", "1"]
-    return [sys.executable, "-m", "nses.cli", *arguments, "--directory", str(directory)]
+    return [sys.executable, "-m", "nses", *arguments, "--directory", str(directory)]
 
 
 @pytest.fixture

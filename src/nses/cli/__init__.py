@@ -7,55 +7,54 @@ import importlib
 import os
 import sys
 from collections.abc import Callable
+from typing import NamedTuple
 
 from nses.execution.cpus import ONE_THREAD
 from nses.execution.leaving import leave
 from nses.execution.output import forgiving, visible
 
+
+class Command(NamedTuple):
+    """A command; the module of this package with its name is imported when it is called."""
+
+    subject: str
+    summary: str
+    prints: bool = False  # whether what it prints is its product
+
+
+COMMANDS = {
+    "train": Command(
+        "TASK", "train; TASK is a name of 'nses tasks', a Gymnasium id or module:attribute"
+    ),
+    "resume": Command("RUN", "continue a run, exactly"),
+    "evaluate": Command("RUN", "fresh episodes of a trained policy", True),
+    "replay": Command("RUN", "any policy of any past generation, rebuilt from the log", True),
+    "render": Command("RUN", "a video of a trained policy, or of all members side by side"),
+    "compare": Command("RUN...", "medians, intervals, tests, curves and one page of any runs"),
+    "reproduce": Command("TASK", "all four algorithms, several seeds, then such a comparison"),
+    "export": Command("RUN", "a trained policy as an ONNX file, with a model card"),
+    "watch": Command("DIR", "a live page of runs while they train"),
+    "info": Command("RUN", "what a run is and how far it got", True),
+    "check": Command("TASK", "whether a task of your own is sound: same seed, same episode"),
+    "tasks": Command("", "the built-in tasks", True),
+    "estimate": Command("TASK", "what a recipe will cost here, from a short measurement", True),
+    "doctor": Command("", "whether this machine is ready", True),
+}
+
+PRINTING = {name for name, command in COMMANDS.items() if command.prints}
+
 OVERVIEW = """\
 nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
 
-  nses train TASK          train; TASK is a name of 'nses tasks', a Gymnasium id or module:attribute
-  nses resume RUN          continue a run, exactly
-  nses evaluate RUN        fresh episodes of a trained policy
-  nses replay RUN          any policy of any past generation, rebuilt from the log
-  nses render RUN          a video of a trained policy, or of all members side by side
-  nses compare RUN...      medians, intervals, tests, curves and one page of any runs
-  nses reproduce TASK      all four algorithms, several seeds, then such a comparison
-  nses export RUN          a trained policy as an ONNX file, with a model card
-  nses watch DIR           a live page of runs while they train
-  nses info RUN            what a run is and how far it got
-  nses check TASK          whether a task of your own is sound: same seed, same episode
-  nses tasks               the tasks that come along
-  nses estimate TASK       what a recipe will cost here, from a short measurement
-  nses doctor              whether this machine is ready
+{commands}
 
 Try:   nses train point-trap --algorithm nsra-es --seed 1
-Then:  nses COMMAND --help   lists every setting (nses train TASK --help: for that task)
-"""
+Then:  nses COMMAND --help   lists every setting (nses train TASK --help: for that task)"""
 
 
-# The module of this package that has the command; it is imported when the command is called.
-COMMANDS = {
-    "train": "training",
-    "resume": "training",
-    "evaluate": "looking",
-    "replay": "looking",
-    "render": "showing",
-    "compare": "looking",
-    "export": "showing",
-    "reproduce": "training",
-    "watch": "watching",
-    "info": "looking",
-    "check": "checking",
-    "tasks": "looking",
-    "estimate": "training",
-    "doctor": "looking",
-}
-
-
-# Commands whose product is what they print.
-PRINTING = {"evaluate", "replay", "info", "tasks", "estimate", "doctor"}
+def overview() -> str:
+    lines = (f"  {f'nses {name} {c.subject}':25}{c.summary}" for name, c in COMMANDS.items())
+    return OVERVIEW.format(commands="\n".join(lines))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -74,7 +73,7 @@ def _main(argv: list[str]) -> int:
 
 def _chosen(argv: list[str]) -> int:
     if not argv or argv[0] in ("-h", "--help", "help"):
-        print(OVERVIEW, end="")
+        print(overview())
         return 0
     if argv[0] in ("-V", "--version"):
         from nses import __version__
@@ -134,4 +133,4 @@ def _fail(code: int, error: BaseException, message: str = "") -> int:
 
 
 def _command(name: str) -> Callable[[list[str]], int]:
-    return getattr(importlib.import_module(f"nses.cli.{COMMANDS[name]}"), f"{name}_command")
+    return importlib.import_module(f"nses.cli.{name}").command

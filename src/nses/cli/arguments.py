@@ -1,11 +1,30 @@
 """From the words on the line to values: flags by tyro, settings by recipe."""
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+
+import tyro
+
+from nses.words import say
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from nses.experiment.settings.config import Config
+
+T = TypeVar("T")
+
+RunDirectory = Annotated[
+    str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN", help="The run directory.")
+]
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """A command without arguments."""
 
 
 def terminal() -> "Console":
@@ -27,9 +46,18 @@ def terminal() -> "Console":
     return console
 
 
-def parse(kind: Any, argv: list[str], command: str, description: str, default: Any = None) -> Any:
-    import tyro
+def show_facts(facts: Mapping[str, Any], as_json: bool, console: "Console") -> None:
+    """Facts by name: a line each, or all in one line of JSON."""
+    if as_json:
+        print(json.dumps(facts))
+        return
+    for name, value in facts.items():
+        say(console, name, value if isinstance(value, str) else json.dumps(value), width=20)
 
+
+def parse(
+    kind: type[T], argv: list[str], command: str, description: str, default: T | None = None
+) -> T:
     registry = tyro.constructors.ConstructorRegistry()
 
     @registry.primitive_rule
@@ -51,7 +79,7 @@ def parse(kind: Any, argv: list[str], command: str, description: str, default: A
             str_from_instance=lambda value: ["auto" if value is None else str(value)],
         )
 
-    keywords = {} if default is None else {"default": default}
+    keywords: dict[str, Any] = {} if default is None else {"default": default}
     return tyro.cli(
         kind,
         args=argv,
@@ -63,10 +91,8 @@ def parse(kind: Any, argv: list[str], command: str, description: str, default: A
     )
 
 
-def configuration(argv: list[str], command: str, description: str) -> Any:
-    """A Config from flags: what they do not say comes from the recipe that they name."""
-    import tyro
-
+def configuration(argv: list[str], command: str, description: str) -> "Config":
+    """A Config from flags; settings not given come from the recipe."""
     from nses.experiment.settings.config import Config, changed
     from nses.experiment.settings.recipes import recipe
 
@@ -95,8 +121,3 @@ def configuration(argv: list[str], command: str, description: str) -> Any:
     argv = ["--help"] if wants_help else argv
     given = parse(Arguments, argv, command, description, arguments(base))
     return changed(base, {f.name: getattr(given, f.name) for f in fields(Config)})
-
-
-@dataclass(frozen=True)
-class Nothing:
-    """A command without arguments."""

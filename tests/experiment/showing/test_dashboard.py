@@ -20,7 +20,7 @@ from nses.experiment.showing import dashboard
 from pretended import pretend, record, write_metrics
 from waiting import SOON
 
-NSES = [sys.executable, "-m", "nses.cli"]
+NSES = [sys.executable, "-m", "nses"]
 
 
 @contextmanager

@@ -1,8 +1,0 @@
-"""python -m nses.cli"""
-
-import sys
-
-from nses.cli import main
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,36 @@
+"""nses check: whether a task is sound."""
+
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import tyro
+
+from nses.cli.arguments import parse, terminal
+
+
+@dataclass(frozen=True)
+class Arguments:
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
+    """A name of 'nses tasks', a Gymnasium id, or module:attribute."""
+    behavior: str | None = None
+    """What novelty is measured on, as in 'nses train'."""
+    max_steps: int | None = None
+    """Steps after which an episode ends."""
+    environment: tuple[str, ...] = ()
+    """NAME=VALUE arguments of the environment."""
+    deadline: float = 300.0
+    """Seconds after which the environment counts as hanging."""
+
+
+def command(argv: list[str]) -> int:
+    given = parse(Arguments, argv, "check", "Whether a task is sound, in a process of its own.")
+    from nses.experiment.check import check
+    from nses.experiment.settings.build import task_of
+    from nses.experiment.settings.config import changed
+    from nses.experiment.settings.recipes import recipe
+
+    settings = {name: value for name, value in asdict(given).items() if name != "task"}
+    config = changed(recipe(given.task, "laptop", "nsra-es"), settings)
+    lines = check(task_of(config), config.deadline)
+    terminal().print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
+    return 0

@@ -1,0 +1,13 @@
+"""nses estimate: what a run will cost, from a short measurement."""
+
+from nses.cli.arguments import configuration, terminal
+
+
+def command(argv: list[str]) -> int:
+    config = configuration(
+        argv, "estimate", "Time and memory of a recipe on this machine, from a short measurement."
+    )
+    from nses.experiment.estimate import estimate, show
+
+    show(estimate(config), config, terminal())
+    return 0

@@ -1,0 +1,59 @@
+"""nses render: a video of a policy."""
+
+import shlex
+from dataclasses import dataclass
+
+from nses.cli.arguments import RunDirectory, parse, terminal
+from nses.words import duration, say, short
+
+
+@dataclass(frozen=True)
+class Arguments:
+    run: RunDirectory
+    policy: str = "best"
+    """best, final (the member updated last), member:I, or one of the past: generation:G, or
+    generation:G:candidate:I, which is seen in the very episode that it played."""
+    episodes: int = 1
+    """How many episodes, one after the other."""
+    seed: int = 0
+    """Another seed, other episodes; those of 'nses evaluate' with this seed."""
+    grid: bool = False
+    """All members of the newest checkpoint side by side."""
+    output: str | None = None
+    """The file; POLICY.mp4 (or members.mp4) in the run directory if not given."""
+    fps: float | None = None
+    """Steps shown per second; as the environment says if not given."""
+    max_steps: int | None = None
+    """Stop after so many steps."""
+
+
+def command(argv: list[str]) -> int:
+    given = parse(Arguments, argv, "render", "A video (mp4) of a policy, or of all members.")
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    from nses.experiment.export.video import render, visible
+    from nses.experiment.runs.run import load
+
+    run, console = load(given.run), terminal()
+    limit = visible(run, given.max_steps).step_limit
+    columns = TextColumn("filming"), BarColumn(24), TextColumn("step {task.completed:.0f}")
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
+        steps = p.add_task("", total=given.episodes * limit)
+        video = render(
+            run,
+            given.policy,
+            episodes=given.episodes,
+            seed=given.seed,
+            grid=given.grid,
+            output=given.output,
+            fps=given.fps,
+            max_steps=given.max_steps,
+            listener=lambda: p.advance(steps),
+        )
+    width = max(15, *(len(title) + 2 for scene in video.scenes for title, _ in scene))
+    for title, episode in (take for scene in video.scenes for take in scene):
+        say(console, title, f"return {short(episode.f)} in {episode.length} steps", width)
+    size = video.path.stat().st_size / 1e6
+    name = shlex.quote(str(video.path))
+    say(console, "video", f"{name} ({duration(video.seconds)}, {size:.1f} MB)", width)
+    return 0

@@ -1,0 +1,56 @@
+"""nses reproduce: an experiment of the paper, all algorithms and several seeds."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from nses.cli.arguments import parse, terminal
+
+
+@dataclass(frozen=True)
+class Arguments:
+    experiment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="EXPERIMENT")]
+    """A task, on which all four algorithms are trained; atari, all twelve games of the paper;
+    or seaquest-weight, its study of how fast the weight adapts."""
+    recipe: Literal["paper", "laptop", "smoke"] = "laptop"
+    """The settings of every run."""
+    runs: int = 5
+    """Seeds per algorithm."""
+    seed: int = 0
+    """The first seed."""
+    workers: int | None = None
+    """CPUs to use; all that this process may use if not given."""
+    side_by_side: int | None = None
+    """Runs at a time, which share the CPUs; one on each CPU if not given. 1 gives all CPUs to
+    one run after the other."""
+    directory: str = "reproduced"
+    """Where runs, tables and pictures are kept."""
+    paper: bool = False
+    """Show the paper's own numbers beside, marked as quoted."""
+    settings: tuple[str, ...] = ()
+    """NAME=VALUE pairs that change the recipe for all runs, as in n=50 or behavior=final:x."""
+
+
+def command(argv: list[str]) -> int:
+    given = parse(
+        Arguments,
+        argv,
+        "reproduce",
+        "Train all four algorithms with several seeds, skipping what is done, and compare them.",
+    )
+    from nses.experiment.reproduce import reproduce, settings_from
+
+    reproduce(
+        given.experiment,
+        recipe=given.recipe,
+        seeds=range(given.seed, given.seed + given.runs),
+        workers=given.workers,
+        directory=Path(given.directory),
+        console=terminal(),
+        settings=settings_from(given.settings),
+        side_by_side=given.side_by_side,
+        paper=given.paper,
+    )
+    return 0

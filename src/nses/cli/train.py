@@ -1,0 +1,32 @@
+"""nses train: begin a run, or go on with it."""
+
+from typing import TYPE_CHECKING
+
+from nses.cli.arguments import configuration, terminal
+
+if TYPE_CHECKING:
+    from nses.experiment.settings.config import Config
+
+
+def command(argv: list[str]) -> int:
+    config = configuration(
+        argv, "train", "Train on a task. The values shown are those of the task's recipe."
+    )
+    return pursue_and_show(config)
+
+
+def pursue_and_show(config: "Config") -> int:
+    """Bring a run to its end, and show a person how it gets there."""
+    from nses.experiment.showing.progress import ProgressView, show_end
+    from nses.experiment.showing.publish import draw_run, is_drawn
+    from nses.experiment.train import pursue
+
+    console = terminal()
+    with ProgressView(config, console) as view:
+        run = pursue(config, listener=view)
+    if view.began is None:
+        console.print("nothing to train: all generations were done before")
+    if config.pictures and not (view.began is None and is_drawn(run)):
+        draw_run(run)
+    show_end(run, console)
+    return 0
