@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nses.core.algorithms import Search
 from nses.core.archive import Archive
 from nses.core.values import Candidates, Evaluation, State
-from nses.execution.batch import units_of
+from nses.execution.ledger import units_of
 from nses.execution.processes import Processes
 from nses.execution.serial import Serial
 from nses.rollouts.episode import GymnasiumPlayer

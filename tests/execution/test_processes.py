@@ -153,7 +153,7 @@ def test_after_an_interruption_the_evaluator_still_works():
     actions = iter([False, False, True])
 
     def stop() -> bool:
-        return any(worker.units for worker in evaluate.workers) and next(actions, False)
+        return any(worker.holder.units for worker in evaluate.workers) and next(actions, False)
 
     with processes(SLOW, should_stop=stop) as evaluate:
         with pytest.raises(Interrupted):
@@ -186,7 +186,7 @@ def test_p7_a_second_keyboard_interrupt_while_cleaning_up_does_no_harm(
     with processes(SLOW) as evaluate:
 
         def stop() -> bool:
-            if any(worker.units for worker in evaluate.workers):
+            if any(worker.holder.units for worker in evaluate.workers):
                 raise KeyboardInterrupt
             return False
 
@@ -198,7 +198,7 @@ def test_p7_a_second_keyboard_interrupt_while_cleaning_up_does_no_harm(
             patch.setattr(evaluate, "_give_up", second)
             with pytest.raises(KeyboardInterrupt):
                 evaluate(OTHERS, A)
-        disturbed = {worker.process.pid for worker in evaluate.workers if worker.units}
+        disturbed = {worker.process.pid for worker in evaluate.workers if worker.holder.units}
         assert disturbed
         evaluate.should_stop = lambda: False
         assert_same(evaluate(perturbed(SLOW), A), expected())

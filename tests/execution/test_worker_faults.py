@@ -47,6 +47,7 @@ from environments import (
 from nses.core.values import Evaluation
 from nses.execution import processes as module
 from nses.execution.evaluator import TaskBroken, TooManyFailures
+from nses.execution.ledger import ATTEMPTS
 from nses.execution.processes import Processes
 from waiting import SOON, gone
 
@@ -106,7 +107,7 @@ def test_p1_workers_killed_in_mid_generation_change_nothing_but_the_restart_coun
 @pytest.mark.slow
 def test_p1_workers_killed_between_generations_are_replaced():
     """Even more of them at once than attempts are allowed."""
-    workers = module.ATTEMPTS + 1
+    workers = ATTEMPTS + 1
     with processes(HEALTHY, workers) as evaluate:
         assert_same(evaluate(perturbed(HEALTHY), A), expected())
         for worker in evaluate.workers:
@@ -149,7 +150,7 @@ def test_p2_a_candidate_that_kills_every_worker_fails_alone(caplog: pytest.LogCa
     assert np.isnan(e.f).nonzero()[0].tolist() == [7]
     assert (e.N[7], e.lengths[7]) == (0.0, 0)
     assert_same(e, expected(), but=(7,))
-    assert e.restarts == module.ATTEMPTS
+    assert e.restarts == ATTEMPTS
     assert "candidate 7 killed 3 workers (SIGSEGV)" in warnings(caplog)[-1]
 
 
@@ -193,7 +194,7 @@ def test_p6_a_candidate_that_always_hangs_ends_it(
             evaluate(perturbed(plan), A)
         pids = [worker.process.pid for worker in evaluate.workers]
     hung = [text for text in warnings(caplog) if text.endswith("while playing candidate 5.")]
-    assert len(hung) == module.ATTEMPTS
+    assert len(hung) == ATTEMPTS
     assert not any(map(psutil.pid_exists, pids))
 
 

@@ -1,15 +1,11 @@
-"""One batch of candidates for worker processes: its place in memory, and its units of work."""
-
-from collections import Counter, deque
-from collections.abc import Iterator
+"""One batch of candidates for worker processes, and its place in memory."""
 
 from nses.core.archive import Archive
 from nses.core.noise import Epsilon
 from nses.core.values import Candidates
 from nses.execution.evaluator import First
+from nses.execution.ledger import Ledger
 from nses.execution.shared import Field
-
-UNIT = 32  # candidates, at most
 
 
 def noise_fields(size: int) -> list[Field]:
@@ -31,14 +27,12 @@ def batch_fields(d: int, capacity: int, moments_size: int, workers: int) -> list
 
 
 class Batch:
-    """What is left to do of one call: units of candidates, and how often each killed its worker."""
+    """One call on its way: what to play, who plays it, and the first trace that came of it."""
 
     def __init__(self, number: int, candidates: Candidates, archive: Archive, whole: int):
         self.number, self.candidates, self.archive = number, candidates, archive
         self.whole = whole  # candidates of the call, of which these may be a part
-        self.pending = deque(units_of(len(candidates)))
-        self.deaths: Counter[int] = Counter()  # by candidate; by -1 - slot where none is to blame
-        self.restarts = 0
+        self.ledger = Ledger(len(candidates))
         self.first: First = {}
 
     @property
@@ -49,18 +43,6 @@ class Batch:
         """The trace of the lowest index, in whatever order they come."""
         both = self.first | first
         self.first = {i: both[i] for i in sorted(both)[:1]}
-
-
-def units_of(n: int) -> Iterator[range]:
-    """Large units first, so that handing out costs little, then small ones, to end together.
-
-    Pairs stay together, and the boundaries depend on n alone.
-    """
-    start = 0
-    while start < n:
-        size = max(2, min(UNIT, (n - start) // 32 * 2))
-        yield range(start, min(n, start + size))
-        start += size
 
 
 def part_of(candidates: Candidates, part: slice) -> Candidates:

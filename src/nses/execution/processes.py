@@ -9,7 +9,6 @@ import logging
 import os
 import subprocess
 import time
-from collections import deque
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 
@@ -27,10 +26,10 @@ from nses.execution.evaluator import (
     Judge,
     Plan,
     TaskBroken,
-    TooManyFailures,
     evaluation,
     result_fields,
 )
+from nses.execution.ledger import ATTEMPTS, Holder
 from nses.execution.shared import anonymous_file, map_arrays, size_of
 from nses.execution.spawn import PATIENCE, packed, reason_of, spawn, starting
 from nses.rollouts.episode import Interrupted, never
@@ -38,7 +37,6 @@ from nses.rollouts.episode import Interrupted, never
 log = logging.getLogger("nses")
 
 IN_FLIGHT = 2  # units per worker, so that none waits for the coordinator
-ATTEMPTS = 3
 TICK = 0.2  # seconds between looks at deadlines and interruptions
 CLOSING = 2.0  # seconds for all workers together to close their environments
 DEADLINE = 300.0  # seconds per episode
@@ -46,15 +44,12 @@ START = 60.0  # seconds that a worker may take at least to start, however short 
 
 
 class Worker:
-    """One process, its connection, and what it was given."""
+    """One process, its connection, what it holds and what it knows."""
 
     def __init__(self, process: subprocess.Popen[bytes], connection: Connection, slot: int):
         self.process, self.connection, self.slot = process, connection, slot
-        self.ready = False
-        self.units: deque[range] = deque()
+        self.holder = Holder(f"worker {process.pid}", slot)
         self.knows: Archive | None = None
-        self.played = -1
-        self.waited = 0.0  # seconds without a sign of progress
 
     def end(self, seconds: float) -> int:
         """Its exit code; it may take some seconds to leave before it is killed."""
@@ -113,7 +108,8 @@ class Processes:
         n, size = len(candidates), self.plan.moments_size
         if n <= self.capacity:
             done = self._run(candidates, archive, n)
-            return evaluation(candidates, self.shared, size, done.restarts, self.judge, done.first)
+            restarts = done.ledger.restarts
+            return evaluation(candidates, self.shared, size, restarts, self.judge, done.first)
         results = {
             name: np.zeros(shape, dtype)
             for name, dtype, shape in result_fields(n, size, self.plan.behavior_size)
@@ -122,7 +118,7 @@ class Processes:
         for start in range(0, n, self.capacity):
             part = slice(start, min(n, start + self.capacity))
             done = self._run(part_of(candidates, part), archive, n)
-            restarts, first = restarts + done.restarts, first or done.first
+            restarts, first = restarts + done.ledger.restarts, first or done.first
             for name, rows in results.items():
                 rows[part] = self.shared[name][: part.stop - start]
         return evaluation(candidates, results, size, restarts, self.judge, first)
@@ -166,7 +162,7 @@ class Processes:
 
     def _collect(self, batch: Batch) -> None:
         looked = time.monotonic()
-        while batch.pending or any(worker.units for worker in self.workers):
+        while batch.ledger.open:
             self._recruit()
             for room in range(1, IN_FLIGHT + 1):  # one for everybody before a second for anybody
                 for worker in self.workers:
@@ -202,10 +198,12 @@ class Processes:
             shared["offsets"][: n // 2] = candidates.epsilon.offsets
 
     def _hand_out(self, worker: Worker, batch: Batch, room: int) -> None:
-        if not (batch.pending and worker.ready and len(worker.units) < room):
+        if not worker.holder.ready or len(worker.holder.units) >= room:
             return
-        unit = batch.pending.popleft()
-        worker.units.append(unit)  # first of all: who has units does not survive a mishap
+        # Taken before it is sent: if sending fails, the worker is buried and its units come back.
+        unit = batch.ledger.take(worker.holder)
+        if unit is None:
+            return
         try:
             self._teach(worker, batch.archive)
             worker.connection.send(("unit", batch.number, batch.perturbed, unit))
@@ -227,12 +225,13 @@ class Processes:
 
     def _receive(self, worker: Worker, batch: Batch) -> None:
         kind, content = worker.connection.recv()
-        worker.waited = 0.0
+        holder = worker.holder
+        holder.silent = 0.0
         if kind == "ready":
-            worker.ready = True
+            holder.ready = True
         elif kind == "done":
             errors, first = content
-            worker.units.popleft()
+            batch.ledger.accept(holder, holder.units[0])
             batch.keep(first)
             for error in errors:
                 self.judge.note(error)
@@ -247,39 +246,23 @@ class Processes:
     # Faults.
 
     def _overdue(self, worker: Worker, passed: float) -> bool:
-        """Whether it shows no progress for too long, while this process is awake to see."""
-        played = int(self.shared["played"][worker.slot])
-        if played != worker.played or (worker.ready and not worker.units):
-            worker.played, worker.waited = played, 0.0
-        worker.waited += min(passed, 1.0)  # however long we were stopped (Ctrl-Z), so was it
-        return worker.waited > (self.deadline if worker.ready else max(self.deadline, START))
+        deadline = self.deadline if worker.holder.ready else max(self.deadline, START)
+        return worker.holder.overdue(int(self.shared["played"][worker.slot]), passed, deadline)
 
     def _bury(self, worker: Worker, batch: Batch, hung: bool) -> None:
-        """Takes back what a dead or hanging worker had not finished; this goes out again first."""
+        """What a dead or hanging worker had not finished goes out again."""
         if hung:
             worker.process.kill()
         reason = reason_of(worker.end(PATIENCE))
         self.workers.remove(worker)
         current = int(self.shared["current"][worker.slot])
-        to_blame = any(current in unit for unit in worker.units)
-        cause = current if to_blame else -1 - worker.slot
-        batch.deaths[cause] += 1
-        batch.restarts += 1
-        exhausted = batch.deaths[cause] >= ATTEMPTS
-        otherwise = "between candidates" if worker.ready else "starting"
-        where = f"playing candidate {current}" if to_blame else otherwise
-        what = f"hung for {worker.waited:.3g} s" if hung else f"died ({reason})"
-        log.warning("worker %d %s while %s.", worker.process.pid, what, where)
-        if exhausted and (hung or not to_blame):
-            raise TooManyFailures(f"worker after worker {what} while {where} ({ATTEMPTS} times)")
-        lost = self.plan.traces and not batch.perturbed  # what it played died with its traces
-        for unit in reversed(worker.units):
-            again = [i for i in unit if lost or self.shared["status"][i] == OPEN]
-            if exhausted and current in again:
-                again.remove(current)
-                self._fail(current, reason, batch)
-            # One by one, so that another death costs nothing else.
-            batch.pending.extendleft(range(i, i + 1) for i in reversed(again))
+        finished = set()
+        if batch.perturbed or not self.plan.traces:  # else what it played died with its traces
+            n = len(batch.candidates)
+            finished.update(np.flatnonzero(self.shared["status"][:n] != OPEN).tolist())
+        failed = batch.ledger.lost(worker.holder, current, None if hung else reason, finished)
+        if failed is not None:
+            self._fail(failed, reason, batch)
 
     def _fail(self, index: int, reason: str, batch: Batch) -> None:
         self.shared["f"][index], self.shared["N"][index] = np.nan, 0.0
@@ -294,7 +277,7 @@ class Processes:
     def _give_up(self) -> None:
         """Workers in the middle of something are killed, so that nothing old comes back."""
         for worker in list(self.workers):
-            if worker.units or not worker.ready or worker.connection.closed:
+            if worker.holder.units or not worker.holder.ready or worker.connection.closed:
                 worker.process.kill()
                 worker.end(PATIENCE)
                 self.workers.remove(worker)

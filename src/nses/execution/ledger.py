@@ -1,0 +1,115 @@
+"""Who plays which candidates of a job, and what came back: bookkeeping without sockets or clocks.
+
+Whatever order answers, deaths and late answers come in, each candidate gets exactly one result.
+"""
+
+import logging
+from collections import Counter, deque
+from collections.abc import Collection, Iterator
+
+from nses.execution.evaluator import TooManyFailures
+
+log = logging.getLogger("nses")
+
+UNIT = 32  # candidates, at most
+ATTEMPTS = 3
+AWAKE = 1.0  # seconds between two looks that count at most
+
+
+class Holder:
+    """One who plays units, wherever it is: what it was given, and how long it has been silent."""
+
+    def __init__(self, name: str, slot: int):
+        self.name, self.slot = name, slot
+        self.ready = False
+        self.units: deque[range] = deque()
+        self.played = -1
+        self.silent = 0.0  # seconds without a sign of progress
+
+    def overdue(self, played: int, passed: float, deadline: float) -> bool:
+        """Whether it has shown no progress for too long, `passed` seconds after the last look.
+
+        `played` counts the episodes that it has started.
+        """
+        if played != self.played or (self.ready and not self.units):
+            self.played, self.silent = played, 0.0
+        self.silent += min(passed, AWAKE)  # however long we were stopped (Ctrl-Z), so was it
+        return self.silent > deadline
+
+
+class Ledger:
+    """What is left to do of n candidates: units to hand out, and how often each lost its holder."""
+
+    def __init__(self, n: int):
+        self.open = set(range(n))  # candidates without a result
+        self.pending = deque(units_of(n))
+        self.deaths: Counter[int] = Counter()  # by candidate; by -1 - slot where none is to blame
+        self.restarts = 0
+
+    def take(self, holder: Holder) -> range | None:
+        """The next unit, which is the holder's from now on; None where none is left."""
+        while self.pending:
+            unit = self.pending.popleft()
+            if not self.open.isdisjoint(unit):  # a late answer may have settled it
+                holder.units.append(unit)
+                return unit
+        return None
+
+    def accept(self, holder: Holder, unit: range) -> list[int]:
+        """The candidates of a finished unit whose first result this is, which is the one to keep.
+
+        The holder may have been given up in the meantime: a late answer is an answer.
+        """
+        if unit in holder.units:
+            holder.units.remove(unit)
+        first = [i for i in unit if i in self.open]
+        self.open.difference_update(first)
+        return first
+
+    def lost(
+        self, holder: Holder, playing: int, reason: str | None, finished: Collection[int] = ()
+    ) -> int | None:
+        """Takes back what a holder that died or hung had not finished; this goes out again first.
+
+        `playing` is the candidate that it was at, -1 for none; `reason` says why it died, None that
+        it hung. Returns the candidate that has now killed too many and fails alone, if there is
+        one. TooManyFailures where it was a hang, or nobody's fault.
+        """
+        held = [i for unit in holder.units for i in unit]
+        holder.units.clear()
+        self.open.difference_update(set(held).intersection(finished))
+        exhausted = self._blame(holder, playing if playing in held else None, reason)
+        # One by one, so that another death costs nothing else.
+        again = [i for i in held if i in self.open]
+        failed = playing if exhausted and playing in again else None
+        if failed is not None:
+            again.remove(failed)
+            self.open.remove(failed)
+        self.pending.extendleft(range(i, i + 1) for i in reversed(again))
+        return failed
+
+    def _blame(self, holder: Holder, culprit: int | None, reason: str | None) -> bool:
+        """Whether this was the last attempt."""
+        cause = -1 - holder.slot if culprit is None else culprit
+        self.deaths[cause] += 1
+        self.restarts += 1
+        otherwise = "between candidates" if holder.ready else "starting"
+        where = otherwise if culprit is None else f"playing candidate {culprit}"
+        what = f"hung for {holder.silent:.3g} s" if reason is None else f"died ({reason})"
+        log.warning("%s %s while %s.", holder.name, what, where)
+        exhausted = self.deaths[cause] >= ATTEMPTS
+        if exhausted and (reason is None or culprit is None):
+            raise TooManyFailures(f"worker after worker {what} while {where} ({ATTEMPTS} times)")
+        return exhausted
+
+
+def units_of(n: int) -> Iterator[range]:
+    """Large units first, so that handing out costs little, then small ones, to end together.
+
+    Pairs stay together, and the boundaries depend on n alone.
+    """
+    start = 0
+    while start < n:
+        size = max(2, min(UNIT, (n - start) // 32 * 2))
+        yield range(start, min(n, start + size))
+        start += size
