@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 import nses
-from benchmarks.fuzzing import looks
+from benchmarks.fuzzing import looks, traced
 from benchmarks.fuzzing.looks import Expected
 from nses.experiment.runs.run import save_reference
 from nses.rollouts.policies.conv import PIXELS
 
+NAMES = ("run", "stopped", "traced")
 SETTINGS: dict[str, Any] = {
     "n": 4, "members": 2, "hidden": (4, 4), "evaluation_episodes": 1, "retest_episodes": 2,
     "keep_every": 2, "backend": "serial", "tensorboard": False, "max_steps": 20,
@@ -63,9 +64,13 @@ def base_runs(home: Path) -> Base:
                 "CartPole-v1", algorithm="nsr-es", seed=2, generations=6, run_dir="stopped",
                 listener=_stop_after_five, **SETTINGS, **moments,
             )  # fmt: skip
-        for name in ("run", "stopped"):
+        nses.train(
+            f"{traced.__name__}:Remembering", algorithm="ns-es", seed=3, generations=6,
+            run_dir="traced", behavior="trace:memory", distance="ram", **SETTINGS,
+        )  # fmt: skip
+        for name in NAMES:
             _forget_the_clock(Path(name))
-        expected = {name: _expected(Path(name)) for name in ("run", "stopped")}
+        expected = {name: _expected(Path(name)) for name in NAMES}
     finally:
         os.chdir(before)
     return Base(home, expected)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
@@ -92,16 +93,28 @@ def _edit_header(data: bytes, rng: Random) -> bytes:
         return (odd % (1 << 64)).to_bytes(8, "little") + data[8:]
     try:
         document = json.loads(data[8 : 8 + size])
-        about = document["__metadata__"]["nses"]
-    except (ValueError, KeyError, TypeError):
+        about = document.get("__metadata__", {}).get("nses")
+    except (ValueError, AttributeError):
         return data
-    if rng.random() < 0.6:  # what we keep there is a document in a document
+    if about is not None and rng.random() < 0.6:  # what we keep there is a document in a document
         document["__metadata__"]["nses"] = edited(about, rng)
         text = json.dumps(document)
     else:
         text = edited(json.dumps(document), rng)
     header = text.encode(errors="surrogatepass")
     return len(header).to_bytes(8, "little") + header + data[8 + size :]
+
+
+def _renumber(data: bytes, path: Path, rng: Random) -> bytes:
+    """A number that is none, or too large, among the tensors; of other files, a digit."""
+    begin = 8 + int.from_bytes(data[:8], "little")
+    if path.suffix != ".safetensors" or begin + 8 > len(data):
+        at = rng.choice([i for i, byte in enumerate(data) if chr(byte) in "0123456789"] or [0])
+        return data[:at] + str(rng.randint(0, 9)).encode() + data[at + 1 :]
+    at = begin + 4 * rng.randrange((len(data) - begin - 4) // 4)
+    odd = rng.choice((float("nan"), float("inf"), -1e38, 1e300))
+    number = struct.pack("<d", odd) if odd == 1e300 else struct.pack("<f", odd)
+    return data[:at] + number + data[at + len(number) :]
 
 
 def _recode(data: bytes, path: Path, rng: Random) -> bytes:
@@ -121,11 +134,8 @@ def _litter(data: bytes, path: Path, rng: Random) -> bytes:
 
 Change = Callable[[bytes, Path, Random], bytes]
 EDITS: dict[str, Change] = {
-    "edit": _edit,
-    "edit again": _edit,
-    "recode": _recode,
-    "litter": _litter,
-}
+    "edit": _edit, "edit again": _edit, "renumber": _renumber, "recode": _recode, "litter": _litter,
+}  # fmt: skip
 
 
 def reseal(path: Path) -> bool:
