@@ -27,7 +27,8 @@ from nses.experiment.runs.storage import CheckpointRefused, contained, slug, sto
 from nses.experiment.settings.config import changed, differences, value_of
 from nses.experiment.settings.recipes import recipe as recipe_of
 from nses.experiment.showing.progress import PLAIN_SECONDS
-from nses.experiment.showing.publish import publish, table_with
+from nses.experiment.showing.publish import publish
+from nses.experiment.showing.terminal import grid_with
 from nses.rollouts.tasks.catalog import ATARI, PAPER_GAMES, make_task
 from nses.words import duration, say, short
 
@@ -250,7 +251,7 @@ class View:
         )
 
     def _table(self, progress: Progress) -> Table:
-        table = table_with("algorithm", "runs", "generations", "", "best so far")
+        table = grid_with("algorithm", "runs", "generations", "", "best so far")
         table.columns[2].justify = "left"
 
         def add(name: str, group: Sequence[Reached], total: int, last: str) -> None:

@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-import numpy as np
-
 from nses.experiment.analysis.comparison import Group, grouped
 from nses.experiment.analysis.live import Live, View, Watcher
 from nses.experiment.analysis.stories import AXES, Story
 from nses.experiment.showing import plots
+from nses.experiment.showing.cells import MISSING, Cell, Column, number, plain
 from nses.experiment.showing.drawing import FAINT
 from nses.experiment.showing.plot_parts import CONFIG, FONT, NOTHING
 from nses.experiment.showing.plots import Figure
@@ -311,16 +310,29 @@ def _notes(faults: Sequence[str]) -> Any:
 def _table(runs: Sequence[Live]) -> Any:
     if not runs:
         return html.P("No run here yet. New ones appear by themselves.", className="quiet")
-    heads = ("task", "algorithm", "seed", "generation", "best", "re-test", "steps/s", "state")
     rows = []
     for run in runs:
-        c, story = run.story.run.config, run.story
-        best = short(story.best) if np.isfinite(story.best) else "–"
-        speed = f"{run.speed:,.0f}" if run.speed is not None else "–"
-        tested = short(story.tested) if story.done else "–"
-        state = html.Span(run.state, className=f"state {run.state}")
-        generation = f"{story.generation:,} of {c.generations:,}"
-        cells = (c.algorithm, c.seed, generation, best, tested, speed, state)
-        rows.append(html.Tr([html.Th(c.task, scope="row"), *map(html.Td, cells)], title=run.name))
-    head = html.Thead(html.Tr([html.Th(h, scope="col") for h in heads]))
+        first, *others = (column.cell(run) for column in COLUMNS)
+        cells = [html.Th(first.text, scope="row"), *map(_cell, others)]
+        rows.append(html.Tr(cells, title=run.name))
+    head = html.Thead(html.Tr([html.Th(column.title, scope="col") for column in COLUMNS]))
     return html.Div(html.Table([head, html.Tbody(rows)]), className="wide runs", tabIndex="0")
+
+
+def _cell(cell: Cell) -> Any:
+    badge = html.Span(cell.text, className=f"state {cell.kind}")
+    return html.Td(badge if cell.kind else cell.text)
+
+
+COLUMNS = (
+    Column[Live]("task", plain(lambda run: run.story.run.config.task)),
+    Column[Live]("algorithm", plain(lambda run: run.story.run.config.algorithm)),
+    Column[Live]("seed", plain(lambda run: run.story.run.config.seed)),
+    Column[Live]("generation", plain(
+        lambda run: f"{run.story.generation:,} of {run.story.run.config.generations:,}")),
+    Column[Live]("best", plain(lambda run: number(run.story.best))),
+    Column[Live]("re-test", plain(lambda run: number(run.story.tested))),
+    Column[Live]("steps/s", plain(
+        lambda run: MISSING if run.speed is None else f"{run.speed:,.0f}")),
+    Column[Live]("state", lambda run: Cell(run.state, kind=run.state)),
+)  # fmt: skip

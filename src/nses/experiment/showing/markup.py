@@ -9,13 +9,14 @@ import hashlib
 import html
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from nses.experiment.showing.plot_parts import CONFIG
+from nses.experiment.showing.cells import Cell, R, Table
+from nses.experiment.showing.plot_parts import CONFIG, css
 from nses.experiment.showing.plots import Figure
 
 VOID = ("meta", "input", "br")
@@ -44,26 +45,34 @@ def joined(children: Iterable[object]) -> Markup:
     return Markup("".join(c if isinstance(c, Markup) else html.escape(str(c)) for c in children))
 
 
-def table(
-    heads: Sequence[object],
-    rows: Iterable[Sequence[object]],
-    caption: str,
-    marked: Collection[object] = (),
-) -> Markup:
-    """Rows are named by their first cell. A wide table scrolls by itself, so the page does not."""
-    head = element("tr", *(element("th", h, scope="col") for h in heads))
-    body = [
-        element(
-            "tr",
-            element("th", row[0], scope="row"),
-            *(element("td", cell) for cell in row[1:]),
-            class_="changed" if row[0] in marked else None,
-        )
-        for row in rows
-    ]
-    title = element("caption", caption)
+def table(table: Table[R], base: Path) -> Markup:
+    """A wide table scrolls by itself, so the page does not; `base` is where the page will be."""
+    titles = (f"{column.title} {column.aside}".strip() for column in table.columns)
+    head = element("tr", *(element("th", title, scope="col") for title in titles))
+    body = []
+    for record in table.records:
+        first, *others = (_cell(column.cell(record), base) for column in table.columns)
+        cells = [element("th", first, scope="row"), *(element("td", cell) for cell in others)]
+        body.append(element("tr", *cells, class_="changed" if table.marked(record) else None))
+    title = element("caption", table.title)
     grid = element("table", title, element("thead", head), element("tbody", *body))
-    return element("div", grid, class_="wide", tabindex="0", role="region", aria_label=caption)
+    wide = element("div", grid, class_="wide", tabindex="0", role="region", aria_label=table.title)
+    lines = [element("p", line, class_="caption") for line in table.caption.splitlines()]
+    return joined([wide, *lines])
+
+
+def _cell(cell: Cell, base: Path) -> Markup:
+    if cell.is_command:
+        return command(cell.text)
+    if cell.target is not None:
+        return link(cell.target, base, cell.text)
+    parts: list[object] = [cell.text]
+    if cell.color is not None:
+        style = f"background:{css(cell.color)}"
+        parts.insert(0, element("span", class_="swatch", style=style, aria_hidden="true"))
+    if cell.aside:
+        parts += [" ", element("span", cell.aside, class_="interval")]
+    return joined(parts)
 
 
 def plot(

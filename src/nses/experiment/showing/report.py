@@ -11,12 +11,14 @@ import numpy as np
 
 from nses import __version__
 from nses.experiment.analysis.comparison import Contest, Group
+from nses.experiment.analysis.paper import caption as quotation
 from nses.experiment.analysis.stories import AXES, Story, story_of
 from nses.experiment.runs.run import REPORT, Run, read_config
 from nses.experiment.runs.storage import regular_file, write_atomically
 from nses.experiment.settings.command import changes_of
 from nses.experiment.settings.config import to_dict
-from nses.experiment.showing import plots
+from nses.experiment.showing import plots, tables
+from nses.experiment.showing.cells import Column, Table, plain
 from nses.experiment.showing.markup import (
     Markup,
     Plots,
@@ -31,7 +33,7 @@ from nses.experiment.showing.markup import (
     slider,
     table,
 )
-from nses.experiment.showing.tables import replay_command, runs_of, scores, state_of
+from nses.experiment.showing.tables import replay_command
 from nses.words import duration, short
 
 LARGEST_PAGE = 8_000_000  # bytes
@@ -45,7 +47,7 @@ def write_run_report(run: Run, path: Path | None = None) -> Path:
     path = run.path / REPORT if path is None else path
     story = story_of(run)
     data: Plots = {}
-    body = [*_run_head(story), _run_plots(story, data), *_settings(story)]
+    body = [*_run_head(story), _run_plots(story, data), *_settings(story, path.parent)]
     title = _title(run)
     room = LARGEST_PAGE - len(page(title, body, data))
     body.insert(-1, _videos_shown(_videos(run.path), room, path.parent))
@@ -70,21 +72,43 @@ def write_comparison_report(
     title = f"Comparison on {tasks[0]}" if len(tasks) == 1 else f"Comparison on {len(tasks)} tasks"
     data: Plots = {}
     body = [element("header", element("h1", title), _made_by(command, runs))]
-    if left_out:
-        lines = element("ul", *(element("li", f"left out: {fault}") for fault in left_out))
-        body.append(element("div", lines, class_="notes", role="note"))
+    body += _notes([f"left out: {fault}" for fault in left_out])
     if len(tasks) > 1:
         links = [element("li", element("a", t, href=f"#task-{i}")) for i, t in enumerate(tasks)]
         body.append(element("nav", element("ul", *links), aria_label="tasks"))
     diamonds = max(100, min(plots.MAP_POINTS, DIAMONDS // max(1, runs)))
     for i, contest in enumerate(contests):
         body += [element("h2", contest.task, id=f"task-{i}")] if len(tasks) > 1 else []
-        body += scores(contest, paper=paper)
+        body += _scores(contest, path.parent, paper)
         body.append(_contest_plots(contest, data, i, diamonds))
-        body.append(runs_of(contest, path.parent))
+        body.append(_runs(contest, path.parent))
     body.append(_footer())
     write_atomically(path, page(title, body, data))
     return path
+
+
+def _scores(contest: Contest, base: Path, paper: bool) -> list[Markup]:
+    """What the groups came to and how sure their differences are, after what is to be known."""
+    parts = [*_notes(contest.notes), table(tables.scores(contest, paper=paper), base)]
+    if paper:
+        parts.append(element("p", quotation(contest.task), class_="caption"))
+    if contest.pairs:
+        parts.append(table(tables.differences(contest), base))
+    return parts
+
+
+def _notes(notes: Sequence[str]) -> list[Markup]:
+    if not notes:
+        return []
+    lines = element("ul", *(element("li", note) for note in notes))
+    return [element("div", lines, class_="notes", role="note")]
+
+
+def _runs(contest: Contest, base: Path) -> Markup:
+    every = tables.runs(contest)
+    count = len(every.records)
+    summary = element("summary", f"All {count} runs" if count > 1 else "The run")
+    return element("details", summary, table(every, base))
 
 
 def _title(run: Run) -> str:
@@ -92,13 +116,13 @@ def _title(run: Run) -> str:
 
 
 def _run_head(story: Story) -> list[Markup]:
-    words, kind = state_of(story)
+    state = tables.state_of(story)
     cells = [
         element("div", element("dt", name), element("dd", value, element("small", more)))
         for name, (value, more) in _facts(story).items()
     ]
-    state = element("p", element("span", words, class_=f"state {kind}"))
-    header = element("header", element("h1", _title(story.run)), state)
+    badge = element("p", element("span", state.text, class_=f"state {state.kind}"))
+    header = element("header", element("h1", _title(story.run)), badge)
     return [header, element("dl", *cells, class_="facts")]
 
 
@@ -185,7 +209,7 @@ def _map(named: Mapping[str, Story], data: Plots, name: str, most: int) -> Marku
                  below=below, kind="map")  # fmt: skip
 
 
-def _settings(story: Story) -> list[Markup]:
+def _settings(story: Story, base: Path) -> list[Markup]:
     run = story.run
     document = read_config(run.path)
     directory = shlex.quote(str(run.path))
@@ -198,12 +222,13 @@ def _settings(story: Story) -> list[Markup]:
         "Replay any generation": f"{replay_command(run)} --generation {max(1, story.generation)}",
     }
     changes = changes_of(run.config)
-    settings = {name: v for name, v in to_dict(run.config).items() if name != "run_dir"}
-    rows = [
-        (name, _value(value), "changed" if name in changes else "")
-        for name, value in settings.items()
-    ]
-    grid = table(("setting", "value", ""), rows, "Settings", marked=changes)
+    settings = [(name, v) for name, v in to_dict(run.config).items() if name != "run_dir"]
+    columns = (
+        Column[tuple[str, Any]]("setting", plain(lambda item: item[0])),
+        Column[tuple[str, Any]]("value", plain(lambda item: _value(item[1]))),
+        Column[tuple[str, Any]]("", plain(lambda item: "changed" * (item[0] in changes))),
+    )
+    grid = Table("Settings", columns, tuple(settings), marked=lambda item: item[0] in changes)
     resumed = document.get("resumed") or []
     parts = [
         element("h2", "How it was made"),
@@ -216,12 +241,16 @@ def _settings(story: Story) -> list[Markup]:
             for r in notes
         ]
         parts += [element("h3", "Continued since"), element("ul", *again)]
-    versions = table(("of", "version"), list(run.versions.items()), "Versions it was begun with")
+    columns = (
+        Column[tuple[str, str]]("of", plain(lambda item: item[0])),
+        Column[tuple[str, str]]("version", plain(lambda item: item[1])),
+    )
+    versions = Table("Versions it was begun with", columns, tuple(run.versions.items()))
     said = f"changed: {', '.join(changes)}" if changes else "none changed"
     summary = f"All settings (recipe {run.config.recipe}; {said})"
     parts += [
-        element("details", element("summary", summary), grid),
-        element("details", element("summary", "Versions"), versions),
+        element("details", element("summary", summary), table(grid, base)),
+        element("details", element("summary", "Versions"), table(versions, base)),
         _footer(),
     ]
     return parts

@@ -1,122 +1,118 @@
-"""Tables of a comparison: what each group came to, how sure the differences are, and its runs."""
+"""The tables of a comparison: what each group came to, how sure the differences are, its runs."""
 
 import math
 import shlex
-from pathlib import Path
 
 from nses.experiment.analysis.comparison import Contest, Pair, Row
-from nses.experiment.analysis.paper import caption
+from nses.experiment.analysis.statistics import CONFIDENCE
 from nses.experiment.analysis.stories import Story
 from nses.experiment.runs.run import REPORT, Run
+from nses.experiment.showing.cells import (
+    Cell,
+    Column,
+    Table,
+    interval,
+    number,
+    p_value,
+    plain,
+    share,
+)
 from nses.experiment.showing.drawing import colors_of
-from nses.experiment.showing.markup import Markup, command, element, joined, link, table
-from nses.experiment.showing.plot_parts import css
 from nses.words import short
 
-HEADS = (
-    "algorithm",
-    "runs ended",
-    "best: median [95 %]",
-    "IQM",
-    "least to most",
-    "re-test: median [95 %]",
-    "IQM",
+INTERVAL = f"[{100 * CONFIDENCE:.0f} %]"
+SCORES = (
+    f"median: of the runs' best scores, when they won, and its bootstrapped interval {INTERVAL}; "
+    "IQM: mean of the middle half\n"
+    "re-test: the same for the best policies' means in fresh episodes, which luck does not favour"
 )
-TEST_HEADS = ("pair", "U", "p", "p (Holm)", "effect", "re-test: U", "p", "p (Holm)", "effect")
-EFFECT = (
-    "The effect is how often a run of the first beats one of the second; 0.5 is neither. "
-    "Holm's correction counts all pairs of the task."
+DIFFERENCES = (
+    "wins: how often a run of the first beats one of the second; p: two-sided Mann-Whitney U, "
+    "corrected for all pairs of the task (Holm)"
 )
 
 
-def state_of(story: Story) -> tuple[str, str]:
-    """What became of a run, for a reader and as the class of an element."""
+def scores(contest: Contest, *, paper: bool) -> Table[Row]:
+    """What the groups came to; beside it, the paper's numbers."""
+    paints = colors_of([group.algorithm for group in contest.groups])
+    colors = dict(zip((row.label for row in contest.rows), paints, strict=True))
+    columns = [
+        Column[Row]("algorithm", lambda row: Cell(row.label, color=colors[row.label])),
+        Column[Row]("runs\nended", plain(lambda row: f"{row.done} of {row.runs}")),
+        Column[Row]("median", _best, INTERVAL),
+        Column[Row]("IQM", plain(lambda row: number(row.best_iqm))),
+        Column[Row]("least to most", plain(_range), narrow=False),
+        Column[Row]("re-test", _retest, INTERVAL),
+        Column[Row]("IQM", plain(lambda row: number(row.retest_iqm)), narrow=False),
+    ]
+    if contest.goal is not None:
+        solved = "out" if contest.task.endswith("-trap") else "solved"
+        title = f"{solved}\n(> {short(contest.goal)})"
+        columns.append(Column(title, plain(lambda row: f"{row.reached} of {row.runs}")))
+    if paper:
+        columns.append(Column("paper\n(quoted)", plain(lambda row: number(row.paper))))
+    return Table("Scores", tuple(columns), contest.rows, SCORES)
+
+
+def _best(row: Row) -> Cell:
+    return Cell(number(row.best_median), interval(row.best_low, row.best_high))
+
+
+def _retest(row: Row) -> Cell:
+    return Cell(number(row.retest_median), interval(row.retest_low, row.retest_high))
+
+
+def _range(row: Row) -> str:
+    known = math.isfinite(row.best_min)
+    return f"{short(row.best_min)} to {short(row.best_max)}" if known else number(None)
+
+
+def differences(contest: Contest) -> Table[Pair]:
+    """How sure the differences are, of every two groups."""
+    columns = (
+        Column[Pair]("pair", plain(lambda pair: f"{pair.a} against {pair.b}")),
+        Column[Pair]("U", plain(lambda pair: number(pair.u)), narrow=False),
+        Column[Pair]("wins", plain(lambda pair: share(pair.effect))),
+        Column[Pair]("p", plain(lambda pair: p_value(pair.p))),
+        Column[Pair]("p (Holm)", plain(lambda pair: p_value(pair.p_holm))),
+        Column[Pair]("re-test:\nU", plain(lambda pair: number(pair.retest_u)), narrow=False),
+        Column[Pair]("re-test:\nwins", plain(lambda pair: share(pair.retest_effect))),
+        Column[Pair]("p", plain(lambda pair: p_value(pair.retest_p))),
+        Column[Pair]("p (Holm)", plain(lambda pair: p_value(pair.retest_p_holm))),
+    )
+    return Table("Differences (Mann-Whitney U)", columns, contest.pairs, DIFFERENCES)
+
+
+def runs(contest: Contest) -> Table[tuple[str, Story]]:
+    """Every run, after the label of its group."""
+    records = [(group.label, story) for group in contest.groups for story in group.stories]
+    columns = (
+        Column[tuple[str, Story]]("algorithm", plain(lambda r: r[0])),
+        Column[tuple[str, Story]]("seed", plain(lambda r: r[1].run.config.seed)),
+        Column[tuple[str, Story]]("state", plain(lambda r: state_of(r[1]).text)),
+        Column[tuple[str, Story]]("best", plain(lambda r: number(r[1].best))),
+        Column[tuple[str, Story]]("re-test", plain(lambda r: number(r[1].tested))),
+        Column[tuple[str, Story]]("directory", lambda r: _directory(r[1].run)),
+        Column[tuple[str, Story]]("made by", lambda r: Cell(r[1].run.command, is_command=True)),
+    )
+    return Table("Runs", columns, tuple(records))
+
+
+def _directory(run: Run) -> Cell:
+    page = run.path / REPORT
+    return Cell(str(run.path), target=page if page.exists() else None)
+
+
+def state_of(story: Story) -> Cell:
+    """What became of a run."""
     if story.done:
-        return "finished", "finished"
+        return Cell("finished", kind="finished")
     if not story.records:
-        return "no generation yet", "begun"
-    return f"in progress: generation {story.generation} of {story.run.config.generations}", "begun"
+        return Cell("no generation yet", kind="begun")
+    total = story.run.config.generations
+    return Cell(f"in progress: generation {story.generation} of {total}", kind="begun")
 
 
 def replay_command(run: Run) -> str:
     """To which --generation G can be added."""
     return f"nses replay {shlex.quote(str(run.path))}"
-
-
-def scores(contest: Contest, *, paper: bool) -> list[Markup]:
-    """What the groups came to and how sure their differences are, after what is to be known."""
-    parts = []
-    if contest.notes:
-        lines = element("ul", *(element("li", note) for note in contest.notes))
-        parts.append(element("div", lines, class_="notes", role="note"))
-    heads = [*HEADS]
-    heads += [f"solved (> {short(contest.goal)})"] if contest.goal is not None else []
-    heads += ["paper (quoted)"] if paper else []
-    paints = map(css, colors_of([group.algorithm for group in contest.groups]))
-    rows = [
-        _row(row, paint, contest, paper) for row, paint in zip(contest.rows, paints, strict=True)
-    ]
-    parts.append(table(heads, rows, "Scores"))
-    if paper:
-        parts.append(element("p", caption(contest.task), class_="caption"))
-    if contest.pairs:
-        parts.append(table(TEST_HEADS, map(_pair, contest.pairs), "Differences (Mann-Whitney U)"))
-        parts.append(element("p", EFFECT, class_="caption"))
-    return parts
-
-
-def _row(row: Row, paint: str, contest: Contest, paper: bool) -> list[object]:
-    swatch = element("span", class_="swatch", style=f"background:{paint}", aria_hidden="true")
-    cells: list[object] = [
-        joined([swatch, row.label]),
-        f"{row.done} of {row.runs}",
-        _interval(row.best_median, row.best_low, row.best_high),
-        _number(row.best_iqm),
-        f"{short(row.best_min)} to {short(row.best_max)}" if math.isfinite(row.best_min) else "–",
-        _interval(row.retest_median, row.retest_low, row.retest_high),
-        _number(row.retest_iqm),
-    ]
-    if contest.goal is not None:
-        cells.append(f"{row.reached} of {row.runs}")
-    if paper:
-        cells.append("–" if row.paper is None else short(row.paper))
-    return cells
-
-
-def _pair(pair: Pair) -> list[object]:
-    best = (pair.u, pair.p, pair.p_holm, pair.effect)
-    retest = (pair.retest_u, pair.retest_p, pair.retest_p_holm, pair.retest_effect)
-    return [f"{pair.a} against {pair.b}", *map(_probability, best), *map(_probability, retest)]
-
-
-def _number(x: float) -> str:
-    return short(x) if math.isfinite(x) else "–"
-
-
-def _probability(x: float) -> str:
-    return f"{x:.3g}" if math.isfinite(x) else "–"
-
-
-def _interval(middle: float, low: float, high: float) -> Markup:
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return joined([_number(middle)])
-    return joined(
-        [f"{short(middle)} ", element("span", f"[{short(low)}, {short(high)}]", class_="interval")]
-    )
-
-
-def runs_of(contest: Contest, base: Path) -> Markup:
-    """Every run, with a link to its own page, as seen from the directory `base`."""
-    rows = []
-    for group in contest.groups:
-        for story in group.stories:
-            page = story.run.path / REPORT
-            place = str(story.run.path)
-            made = command(story.run.command)
-            rows.append(
-                (group.label, story.run.config.seed, state_of(story)[0], _number(story.best),
-                 _number(story.tested), link(page, base, place) if page.exists() else place, made)
-            )  # fmt: skip
-    heads = ("algorithm", "seed", "state", "best", "re-test", "directory", "made by")
-    summary = element("summary", f"All {len(rows)} runs" if len(rows) > 1 else "The run")
-    return element("details", summary, table(heads, rows, "Runs"))
