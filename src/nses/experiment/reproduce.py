@@ -24,7 +24,7 @@ from nses.experiment.interruption import Stopped
 from nses.experiment.runs.place import same_place
 from nses.experiment.runs.run import CONFIG, load
 from nses.experiment.runs.storage import CheckpointRefused, contained, slug, storing
-from nses.experiment.settings.config import changed, differences, value_of
+from nses.experiment.settings.config import SETTINGS, changed, differences, value_of
 from nses.experiment.settings.recipes import recipe as recipe_of
 from nses.experiment.showing.progress import PLAIN_SECONDS
 from nses.experiment.showing.publish import publish
@@ -32,9 +32,8 @@ from nses.experiment.showing.terminal import grid_with
 from nses.rollouts.tasks.catalog import ATARI, PAPER_GAMES, make_task
 from nses.words import duration, say, short
 
-FIXED = frozenset(  # what no setting of a user can change
-    ["task", "algorithm", "recipe", "seed", "run_dir", "workers", "backend", "pictures"]
-)
+# What no setting of a user can change.
+FIXED = frozenset(name for name, known in SETTINGS.items() if known.experiment)
 MOST_RUNS = 10_000  # of each algorithm
 
 

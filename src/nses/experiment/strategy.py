@@ -1,7 +1,7 @@
 """Ask and tell, for people who bring their own evaluation."""
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import nan
 from typing import Any
 
@@ -24,14 +24,11 @@ from nses.core.seeding import Purpose, generator
 from nses.core.traces import Trace, as_traces, is_trace
 from nses.core.values import Best, Member
 from nses.experiment.settings.build import hyperparameters_of
-from nses.experiment.settings.config import Config, changed
+from nses.experiment.settings.config import SETTINGS, Config, changed
 from nses.experiment.settings.memory import total_bytes
 
 # Settings of tasks, policies and runs, which are not a Strategy's business.
-UNUSED = {f.name for f in fields(Config)} - {
-    "l2", "lr", "optimizer", "weight", "weight_patience", "weight_step", "weight_min_gain",
-    "weight_per_member", "ranks", "distance",
-}  # fmt: skip
+UNUSED = {name for name, known in SETTINGS.items() if known.symbol is None or known.episodes}
 
 
 class Strategy:

@@ -5,13 +5,12 @@ import pytest
 
 from nses.cli.arguments import configuration
 from nses.experiment.settings.command import (
-    PRACTICAL,
     changes_of,
     flags_of,
     practical_flags,
     train_command,
 )
-from nses.experiment.settings.config import changed, to_dict
+from nses.experiment.settings.config import PRACTICAL, changed, to_dict
 from nses.experiment.settings.recipes import recipe
 
 

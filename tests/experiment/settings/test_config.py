@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nses.experiment.settings.config import (
     CHANGEABLE,
-    RANGES,
+    SETTINGS,
     Config,
     changed,
     differences,
@@ -49,7 +49,7 @@ def test_e13_a_wrong_n_is_answered_with_the_nearest_valid_one(n, valid):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize("name", [n for n in RANGES if isinstance(getattr(BASE, n), float)])
+@pytest.mark.parametrize("name", [n for n in SETTINGS if isinstance(getattr(BASE, n), float)])
 def test_e22_numbers_must_be_finite(name, value):
     with pytest.raises(ValueError, match=name):
         changed(BASE, {name: value})

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from nses.core.values import Evaluate
 from nses.execution.evaluator import Plan
 from nses.execution.processes import Processes
 from nses.execution.serial import Serial
-from nses.experiment.settings.config import Config
+from nses.experiment.settings.config import SETTINGS, Config
 from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.episode import never
 from nses.rollouts.policies import Policy, moments_size_of
@@ -72,25 +73,15 @@ def reference_of(config: Config, task: Task) -> Reference | None:
 
 
 def hyperparameters_of(config: Config, distance: str) -> Hyperparameters:
-    return Hyperparameters(
-        n=config.n,
-        sigma=config.sigma,
-        lr=config.lr,
-        l2=config.l2,
-        M=config.members,
-        k=config.k,
-        E=config.evaluation_episodes,
-        w=config.weight,
-        t_w=config.weight_patience,
-        delta_w=config.weight_step,
-        min_gain=config.weight_min_gain,
-        weight_per_member=config.weight_per_member,
-        ordinal_ranks=config.ranks == "ordinal",
-        fresh_selection=config.selection == "fresh",
-        optimizer=config.optimizer,
-        distance=distance,
-        moments_probability=config.moments_probability if config.normalize else 0.0,
-    )
+    """What is declared with a symbol of core, but for the distance, which a task may choose."""
+    values: dict[str, Any] = {
+        declared.symbol: declared.hyperparameter(getattr(config, name))
+        for name, declared in SETTINGS.items()
+        if declared.symbol is not None
+    }
+    if not config.normalize:
+        values["moments_probability"] = 0.0
+    return Hyperparameters(**{**values, "distance": distance})
 
 
 def plan_of(config: Config, task: Task, policy: Policy) -> Plan:

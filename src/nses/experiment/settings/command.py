@@ -4,17 +4,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from nses.experiment.settings.config import Config, to_dict
+from nses.experiment.settings.config import PRACTICAL, Config, to_dict
 from nses.experiment.settings.recipes import recipe
 from nses.rollouts.tasks.catalog import TRACE_DISTANCE, VECTOR_DISTANCE, make_task
-
-# Settings that say where and how fast a run happens, not what it is.
-PRACTICAL = frozenset(
-    [
-        *("run_dir", "workers", "backend", "native", "deadline", "checkpoint_seconds"),
-        *("keep_every", "tensorboard", "pictures"),
-    ]
-)
 
 
 def changes_of(config: Config) -> dict[str, Any]:

@@ -1,105 +1,142 @@
-"""All settings of a run, in one flat value. The text under a field is its `--help`."""
+"""All settings of a run in one flat value, each declared once; the text under one is its help."""
 
 import difflib
 import json
-import math
 import types
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from nses.experiment.settings.setting import Kind, Setting, declared, setting, settings_of
+
+
+def _even(n: int) -> Iterator[str]:
+    if n < 2 or n % 2:
+        yield (
+            f"n must be even and at least 2 because candidates are mirrored, got n={n}; "
+            f"try n={max(2, n + n % 2)}."
+        )
+
+
+def _layers(hidden: tuple[int, ...]) -> Iterator[str]:
+    if not all(units >= 1 for units in hidden):
+        yield f"hidden must be layers of at least 1 unit each, got {hidden}."
+
+
+def _pairs(environment: tuple[str, ...]) -> Iterator[str]:
+    for pair in environment:
+        name, equals, text = pair.partition("=")
+        if not name.isidentifier() or not equals:
+            yield f"environment takes NAME=VALUE, got {pair!r}."
+        elif SETTINGS.get(name, Setting()).kind is Kind.TASK:
+            yield f"{name} is a setting of its own, not one of the environment."
+        try:
+            value_of(f"environment {name}", text)
+        except ValueError as error:
+            yield str(error)
 
 
 @dataclass(frozen=True)
 class Config:
-    task: str
+    task: str = field(metadata=declared(experiment=True, letters=200))
     """What to learn: a task of `nses tasks`, any Gymnasium id, or package.module:attribute."""
 
-    algorithm: Literal["es", "ns-es", "nsr-es", "nsra-es"] = "nsra-es"
+    algorithm: Literal["es", "ns-es", "nsr-es", "nsra-es"] = setting("nsra-es", experiment=True)
     """Reward only, novelty only, both in equal parts, or both with a weight that adapts."""
-    recipe: Literal["paper", "laptop", "smoke"] = "laptop"
+    recipe: Literal["paper", "laptop", "smoke"] = setting("laptop", experiment=True, changes=True)
     """Where all the other settings come from, unless they are given."""
-    seed: int = 0
+    seed: int = setting(0, experiment=True, at_least=0, at_most=2**63 - 1)
     """The run seed: the same seed gives the same run, to the bit."""
-    generations: int = 100
+    generations: int = setting(100, changes=True, at_least=0, at_most=10**9)
     """T, how many generations to train in all."""
 
-    n: int = 100
+    n: int = setting(100, symbol="n", rule=_even)
     """Candidates per generation, one episode each; even, because they are mirrored."""
-    sigma: float = 0.02
+    sigma: float = setting(0.02, symbol="sigma", above=0)
     """Standard deviation of the perturbations."""
-    lr: float = 0.01
+    lr: float = setting(0.01, symbol="lr", above=0)
     """Step size of the optimizer."""
-    l2: float = 0.005
+    l2: float = setting(0.005, symbol="l2", at_least=0)
     """Pull of the parameters towards zero, in units of the gradient without its factor 1/sigma."""
-    optimizer: Literal["adam", "sgd"] = "adam"
+    optimizer: Literal["adam", "sgd"] = setting("adam", symbol="optimizer")
     """Adam as in the paper, or SGD with momentum 0.9."""
-    members: int = 5
+    members: int = setting(5, symbol="M", at_least=1, at_most=10**4)
     """M, agents in the population."""
-    k: int = 10
+    k: int = setting(10, symbol="k", at_least=1, at_most=10**9)
     """Nearest neighbours in the archive that novelty is measured against."""
-    evaluation_episodes: int = 10
+    evaluation_episodes: int = setting(10, symbol="E", episodes=True, at_least=1, at_most=10**6)
     """E, episodes without noise that measure an updated member."""
-    weight: float = 1.0
+    weight: float = setting(1.0, symbol="w", at_least=0, at_most=1)
     """NSRA-ES: the first weight w of reward against novelty."""
-    weight_patience: int = 50
+    weight_patience: int = setting(50, symbol="t_w", at_least=1, at_most=10**9)
     """NSRA-ES: t_w, updates without improvement before w falls."""
-    weight_step: float = 0.05
+    weight_step: float = setting(0.05, symbol="delta_w", at_least=0, at_most=1)
     """NSRA-ES: delta_w, how far w moves."""
-    weight_min_gain: float = 0.0
+    weight_min_gain: float = setting(0.0, symbol="min_gain", at_least=0)
     """NSRA-ES: improvements up to this size do not count as such."""
-    weight_per_member: bool = False
+    weight_per_member: bool = setting(False, symbol="weight_per_member")
     """NSRA-ES: a weight for each member in place of one for all."""
-    ranks: Literal["tied", "ordinal"] = "tied"
+    ranks: Literal["tied", "ordinal"] = setting("tied", symbol="ordinal_ranks", yes="ordinal")
     """Equal values share their mean rank, or are ranked as they stand (the authors' code)."""
-    selection: Literal["cached", "fresh"] = "cached"
+    selection: Literal["cached", "fresh"] = setting(
+        "cached", symbol="fresh_selection", yes="fresh", episodes=True
+    )
     """Choose a member by its last known behavior, or by new episodes of every member."""
 
-    hidden: tuple[int, ...] = (64, 64)
+    hidden: tuple[int, ...] = setting((64, 64), entries=100, rule=_layers)
     """Hidden layers of the network."""
-    activation: Literal["tanh", "relu"] = "tanh"
+    activation: Literal["tanh", "relu"] = setting("tanh")
     """Activation of the hidden layers."""
-    normalize: bool = True
+    normalize: bool = setting(True)
     """Standardise observations by running moments."""
-    reference: int = 128
+    reference: int = setting(128, at_least=2, at_most=10**4)
     """Observations of random play that the batch norm of a network for pixels compares with."""
-    moments_probability: float = 0.01
+    moments_probability: float = setting(
+        0.01, symbol="moments_probability", episodes=True, at_least=0, at_most=1
+    )
     """Share of the episodes that contribute to these moments."""
-    action_noise: float = 0.01
+    action_noise: float = setting(0.01, at_least=0)
     """Standard deviation of noise on continuous actions of perturbed episodes."""
 
-    behavior: str | None = None
+    behavior: str | None = setting(None, kind=Kind.TASK, letters=1000)
     """What novelty looks at: final:KEY,KEY of info or final-observation:0,1 (also mean: and
     trajectory:, mean-observation: ...), or package.module:function, a function of the last
     (observation, info) that returns numbers. If not given: the task's own, or the whole last
     observation."""
-    distance: Literal["squared-euclidean", "euclidean", "ram", "ram-total"] | None = None
+    distance: Literal["squared-euclidean", "euclidean", "ram", "ram-total"] | None = setting(
+        None, kind=Kind.TASK, symbol="distance"
+    )
     """How behaviors are compared; the task says so if this does not. ram and ram-total are for
     traces: the sum over all steps, or the root of the sum of all squares."""
-    max_steps: int | None = None
+    max_steps: int | None = setting(None, kind=Kind.TASK, at_least=1, at_most=10**9)
     """Step limit of an episode, where the environment has none or a longer one."""
-    environment: tuple[str, ...] = ()
+    environment: tuple[str, ...] = setting((), entries=100, letters=10_000, rule=_pairs)
     """Arguments of the environment, as NAME=VALUE."""
-    retest_episodes: int = 30
+    retest_episodes: int = setting(30, at_least=1, at_most=10**6)
     """Fresh episodes of the best policy at the end: its score on the way is a lucky one."""
 
-    run_dir: str | None = None
+    run_dir: str | None = setting(None, kind=Kind.PRACTICAL, experiment=True)
     """Where the run is kept; runs/TASK/ALGORITHM/seed-SEED if not given."""
-    workers: int | None = None
+    workers: int | None = setting(
+        None, kind=Kind.PRACTICAL, experiment=True, at_least=1, at_most=4096
+    )
     """Worker processes; all CPUs that this process may use if not given."""
-    backend: Literal["serial", "processes"] = "processes"
+    backend: Literal["serial", "processes"] = setting(
+        "processes", kind=Kind.PRACTICAL, experiment=True
+    )
     """Where episodes are played. The result is the same."""
-    native: bool = True
+    native: bool = setting(True, kind=Kind.PRACTICAL)
     """Use the compiled episode loop of a task that has one. The result is the same."""
-    deadline: float = 300.0
+    deadline: float = setting(300.0, kind=Kind.PRACTICAL, above=0)
     """Seconds after which an episode counts as hanging and its worker is replaced."""
-    checkpoint_seconds: float = 30.0
+    checkpoint_seconds: float = setting(30.0, kind=Kind.PRACTICAL, at_least=0)
     """Seconds between checkpoints; interruptions always write one."""
-    keep_every: int = 100
+    keep_every: int = setting(100, kind=Kind.PRACTICAL, at_least=1, at_most=10**9)
     """Keep the checkpoint of every so many generations; of the others, the last three."""
-    tensorboard: bool = True
+    tensorboard: bool = setting(True, kind=Kind.PRACTICAL)
     """Write TensorBoard events."""
-    pictures: bool = True
+    pictures: bool = setting(True, kind=Kind.PRACTICAL, experiment=True)
     """End with pictures of the run and a page that shows them."""
 
     @property
@@ -119,54 +156,11 @@ def value_of(name: str, text: str) -> Any:
         raise ValueError(f"{name} is nested too deeply, got {text[:20]}...") from None
 
 
+SETTINGS = settings_of(Config)
+
 # What a run may change between its beginning and its end without becoming another run.
-CHANGEABLE = frozenset(
-    [
-        "recipe",  # its settings are all stored by name
-        "generations",
-        "run_dir",
-        "workers",
-        "backend",
-        "native",
-        "deadline",
-        "checkpoint_seconds",
-        "keep_every",
-        "tensorboard",
-        "pictures",
-    ]
-)
-
-# What must hold of a number: name → (smallest, largest, whether the smallest itself is allowed).
-RANGES: dict[str, tuple[float, float, bool]] = {
-    "seed": (0, 2**63 - 1, True),
-    "generations": (0, 10**9, True),
-    "sigma": (0, math.inf, False),
-    "lr": (0, math.inf, False),
-    "l2": (0, math.inf, True),
-    "members": (1, 10**4, True),
-    "k": (1, 10**9, True),
-    "evaluation_episodes": (1, 10**6, True),
-    "weight": (0, 1, True),
-    "weight_patience": (1, 10**9, True),
-    "weight_step": (0, 1, True),
-    "weight_min_gain": (0, math.inf, True),
-    "moments_probability": (0, 1, True),
-    "reference": (2, 10**4, True),
-    "action_noise": (0, math.inf, True),
-    "max_steps": (1, 10**9, True),
-    "retest_episodes": (1, 10**6, True),
-    "workers": (1, 4096, True),
-    "deadline": (0, math.inf, False),
-    "checkpoint_seconds": (0, math.inf, True),
-    "keep_every": (1, 10**9, True),
-}
-
-# Letters of a text, and entries of a list: names are drawn in pictures and written into pages.
-LONGEST = {"task": 200, "behavior": 1000}
-LONGEST_ARGUMENT = 10_000
-MOST_ARGUMENTS = MOST_LAYERS = 100
-
-OF_THE_TASK = ("behavior", "distance", "max_steps")
+CHANGEABLE = frozenset(name for name, known in SETTINGS.items() if known.changeable)
+PRACTICAL = frozenset(name for name, known in SETTINGS.items() if known.kind is Kind.PRACTICAL)
 
 _HINTS = get_type_hints(Config)
 
@@ -174,11 +168,10 @@ _HINTS = get_type_hints(Config)
 def changed(config: Config, changes: Mapping[str, Any]) -> Config:
     """`config` with these settings, checked; ValueError lists all that is wrong."""
     errors = []
-    known = [field.name for field in fields(Config)]
     accepted: dict[str, Any] = {}
     for name, value in changes.items():
-        if name not in known:
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        if name not in SETTINGS:
+            close = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.5)
             errors.append(
                 f"unknown setting {name!r}" + (f"; did you mean {close[0]!r}?" if close else ".")
             )
@@ -197,7 +190,8 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
         except OverflowError:
             errors.append(f"{name} must be a number that a float can hold, got a larger one.")
     new = replace(config, **accepted)
-    errors += _violations(new)
+    for name, declaration in SETTINGS.items():
+        errors += declaration.violations(name, getattr(new, name))
     if errors:
         raise ValueError("\n".join(errors))
     return new
@@ -217,68 +211,9 @@ def to_dict(config: Config) -> dict[str, Any]:
 def differences(ours: Config, theirs: Config) -> list[str]:
     """Settings that make it another run, line by line."""
     return [
-        f"{field.name}: {getattr(ours, field.name)!r} here, {getattr(theirs, field.name)!r} there"
-        for field in fields(Config)
-        if field.name not in CHANGEABLE and getattr(ours, field.name) != getattr(theirs, field.name)
-    ]
-
-
-def _violations(config: Config) -> list[str]:
-    errors = []
-    n = config.n
-    if n < 2 or n % 2:
-        nearest = max(2, n + n % 2)
-        errors.append(
-            f"n must be even and at least 2 because candidates are mirrored, got n={n}; "
-            f"try n={nearest}."
-        )
-    for name, (low, high, inclusive) in RANGES.items():
-        value = getattr(config, name)
-        if value is None:
-            continue
-        inside = (low <= value if inclusive else low < value) and value <= high
-        if not (inside and math.isfinite(value)):  # NaN fails every comparison
-            sign = "at least" if inclusive else "greater than"
-            most = f" and at most {high:g}" if math.isfinite(high) else ""
-            errors.append(f"{name} must be {sign} {low:g}{most}, got {value}.")
-    errors += _too_long(config)
-    errors += [
-        f"{name} must be text, got {text!r}, which has half a letter."
-        for name in ("task", "behavior", "environment")
-        if _broken(text := str(getattr(config, name)))
-    ]
-    if not all(units >= 1 for units in config.hidden):
-        errors.append(f"hidden must be layers of at least 1 unit each, got {config.hidden}.")
-    for pair in config.environment:
-        name, equals, _ = pair.partition("=")
-        if not name.isidentifier() or not equals:
-            errors.append(f"environment takes NAME=VALUE, got {pair!r}.")
-        if name in OF_THE_TASK:
-            errors.append(f"{name} is a setting of its own, not one of the environment.")
-    try:
-        config.environment_arguments  # noqa: B018
-    except ValueError as error:
-        errors.append(str(error))
-    return errors
-
-
-def _broken(text: str) -> bool:
-    """Whether it has surrogates, which no file and no terminal takes."""
-    return any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def _too_long(config: Config) -> list[str]:
-    texts = {name: (len(getattr(config, name) or ""), most) for name, most in LONGEST.items()}
-    texts["environment"] = (max(map(len, config.environment), default=0), LONGEST_ARGUMENT)
-    lists = {
-        "environment": (len(config.environment), MOST_ARGUMENTS),
-        "hidden": (len(config.hidden), MOST_LAYERS),
-    }
-    return [
-        f"{name} must have at most {most:,} {what}, got {length:,}."
-        for what, lengths in (("letters", texts), ("entries", lists))
-        for name, (length, most) in lengths.items()
-        if length > most
+        f"{name}: {getattr(ours, name)!r} here, {getattr(theirs, name)!r} there"
+        for name in SETTINGS
+        if name not in CHANGEABLE and getattr(ours, name) != getattr(theirs, name)
     ]
 
 
