@@ -162,7 +162,7 @@ def test_a_long_name_is_written_smaller_and_stays_in_its_own_cell():
 
 def test_the_episode_that_ends_first_stays_to_be_seen(tmp_path):
     run = nses.train(
-        "test_video:Brief", run_dir=str(tmp_path / "run"), max_steps=9, seed=0, **SMALL
+        f"{__name__}:Brief", run_dir=str(tmp_path / "run"), max_steps=9, seed=0, **SMALL
     )
     video = render(run, episodes=1, grid=True)
     lengths = [episode.length for _, episode in video.scenes[0]]
@@ -217,14 +217,14 @@ class Abstract(Brief):
 
 @pytest.mark.parametrize("name", ["Unseen", "Broken", "Abstract"])
 def test_an_environment_without_pictures_is_a_clear_error_and_leaves_no_file(name, tmp_path):
-    run = nses.train(f"test_video:{name}", run_dir=str(tmp_path / "run"), max_steps=9, **SMALL)
+    run = nses.train(f"{__name__}:{name}", run_dir=str(tmp_path / "run"), max_steps=9, **SMALL)
     with pytest.raises(ValueError, match=rf"{name}' cannot show itself.*render_mode='rgb_array'"):
         render(run)
     assert not list(run.path.glob("*mp4*"))
 
 
 def test_a_task_of_ones_own_is_brought_along(tmp_path):
-    task = make_task("test_video:Brief", max_steps=5)
+    task = make_task(f"{__name__}:Brief", max_steps=5)
     run = nses.train(task, run_dir=str(tmp_path / "run"), **SMALL)
     with pytest.raises(ValueError, match="only Python can bring along"):
         render(run)

@@ -303,7 +303,7 @@ def test_e4_a_blow_up_ends_an_episode_of_any_mujoco_environment(
 def test_environments_without_mujoco_are_left_as_they_are():
     assert not isinstance(make_task("CartPole-v1").make(), module.Guarded)
     assert not isinstance(make_task("humanoid").make(), module.Guarded)
-    own = make_task("test_body:own_environment", "final-observation:0", max_steps=9)
+    own = make_task(f"{__name__}:own_environment", "final-observation:0", max_steps=9)
     assert isinstance(own.make(), module.Guarded)
 
 
