@@ -28,7 +28,7 @@ def main(arguments: list[str]) -> int:
     for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
     if main_thread:
-        _die_with_parent(parent)
+        die_with_parent(parent, signal.SIGKILL)
     channel, setup, *shared = descriptors
     connection = Connection(channel)
     threading.Thread(target=_watch, args=(parent,), daemon=True).start()
@@ -138,10 +138,10 @@ def _ignore(signum: int, frame: FrameType | None) -> None:
     """The coordinator decides when to stop. SIG_IGN would pass on to programs that tasks start."""
 
 
-def _die_with_parent(parent: int) -> None:
-    """On Linux the kernel ends this process with its coordinator, even inside foreign code."""
+def die_with_parent(parent: int, signum: signal.Signals) -> None:
+    """On Linux the kernel signals this process when its parent dies, even inside foreign code."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+        ctypes.CDLL(None).prctl(1, signum)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:
             os._exit(0)
 

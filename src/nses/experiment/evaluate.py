@@ -1,6 +1,5 @@
 """Fresh episodes of a trained policy."""
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from nses.core.seeding import Purpose, episode_seeds
 from nses.core.traces import is_trace
 from nses.core.values import Candidates
 from nses.execution.serial import Serial
+from nses.experiment.runs.encoding import standard
 from nses.experiment.runs.place import same_place
 from nses.experiment.runs.run import Run, load
 from nses.experiment.settings.build import plan_of, policy_of
@@ -33,17 +33,17 @@ class Tested:
     def summary(self) -> dict[str, Any]:
         """All of it as JSON takes it."""
         f = self.returns
-        return {
-            "mean": _standard(f.mean()),
-            "std": _standard(f.std()),
-            "min": _standard(f.min()),
-            "max": _standard(f.max()),
-            "returns": [_standard(x) for x in f],
-            "lengths": self.lengths.tolist(),
-            "behaviors": []
-            if is_trace(self.behaviors)
-            else [[_standard(x) for x in b] for b in self.behaviors],
-        }
+        return standard(
+            {
+                "mean": float(f.mean()),
+                "std": float(f.std()),
+                "min": float(f.min()),
+                "max": float(f.max()),
+                "returns": f.tolist(),
+                "lengths": self.lengths.tolist(),
+                "behaviors": [] if is_trace(self.behaviors) else self.behaviors.tolist(),
+            }
+        )
 
     def __str__(self) -> str:
         f = self.returns
@@ -52,11 +52,6 @@ class Tested:
             f"(lowest {short(f.min())}, highest {short(f.max())}), "
             f"{self.lengths.mean():.0f} steps on average"
         )
-
-
-def _standard(value: float) -> float | None:
-    """JSON has no NaN; a failed episode has no return."""
-    return float(value) if math.isfinite(value) else None
 
 
 def evaluate(

@@ -15,7 +15,7 @@ from nses.experiment.evaluate import evaluate
 from nses.experiment.export import mp4 as module
 from nses.experiment.export.captions import SMALLEST, WIDEST, Frame, fill, sheet_of
 from nses.experiment.export.mp4 import mp4
-from nses.experiment.export.video import film, frames, render, visible
+from nses.experiment.export.video import Take, frames, render, shoot, visible
 from nses.experiment.runs.replay import rebuild
 from nses.experiment.runs.storage import StorageFailed
 from nses.experiment.settings.build import policy_of
@@ -92,7 +92,8 @@ def test_a_grid_shows_all_members_each_in_its_own_episode(run):
 
 def test_a_perturbed_episode_is_filmed_with_its_noise(run, tmp_path):
     theta, moments = run.parameters("member:0")
-    episode = film(run, theta, moments, 77, tmp_path / "a.mp4", 0.5, "candidate 3")
+    take = Take("candidate 3", theta, moments, 77, action_noise=0.5)
+    ((_, episode),) = shoot(run, [[take]], tmp_path / "a.mp4").scenes[0]
     task, policy = run.task(), policy_of(run.config, run.facts)
     played = player(task, policy).play(theta, moments, 77, action_noise=0.5)
     assert (episode.f, episode.length) == (played.f, played.length)
@@ -347,8 +348,9 @@ def test_a_perturbed_body_is_filmed_with_its_noise_beside_another_simulator(tmp_
     theta, moments = run.parameters("final")
     seed = int(episode_seeds(0, 1, 0, Purpose.EPISODE, 1)[0])
     other = player(run.task(), policy_of(run.config, run.facts))
+    take = Take("a candidate", theta, moments, seed, action_noise=0.01)
     try:
-        episode = film(run, theta, moments, seed, tmp_path / "a.mp4", 0.01)
+        ((_, episode),) = shoot(run, [[take]], tmp_path / "a.mp4").scenes[0]
     except ValueError as error:
         pytest.skip(str(error))
     played = other.play(theta, moments, seed, action_noise=0.01)

@@ -9,10 +9,10 @@ from hypothesis.extra.numpy import arrays
 from nses.core.moments import initial
 from nses.core.seeding import Purpose, generator
 from nses.rollouts.episode import GymnasiumPlayer, player
-from nses.rollouts.native.point import RADIUS, advance, walls_of
+from nses.rollouts.native.point import RADIUS, advance
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks.catalog import make_task
-from nses.rollouts.tasks.point import HALF_WIDTH, OUTSIDE, PointPlayer, PointTrapEnv
+from nses.rollouts.tasks.point import HALF_WIDTH, OUTSIDE, PointPlayer, PointTrapEnv, walls_of
 
 STILL = np.zeros(2)
 NORTH = np.pi / 2

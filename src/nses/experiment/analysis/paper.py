@@ -3,6 +3,8 @@
 Columns as in the paper: its four algorithms, then three others that it quotes itself.
 """
 
+from nses.rollouts.tasks.games import letters
+
 WEIGHT_PATIENCE = 50  # t_w of its NSRA-ES
 COLUMNS = ("es", "ns-es", "nsr-es", "nsra-es", "dqn", "noisy-dqn", "a3c+")
 
@@ -48,4 +50,5 @@ def _canonical(task: str) -> str:
 
 
 def _plain(task: str) -> str:
-    return "".join(c for c in task.lower() if c.isalnum() or c == ":")
+    kind, colon, game = task.partition(":")
+    return kind + colon + letters(game)

@@ -9,13 +9,11 @@ import numpy as np
 
 from nses.core.values import Floats
 from nses.experiment.settings.config import Config
-from nses.rollouts.native.point import RADIUS, walls_of
 from nses.rollouts.tasks.catalog import BODIES, BODY_BEHAVIOR
-from nses.rollouts.tasks.point import BEHAVIOR, HALF_WIDTH
+from nses.rollouts.tasks.point import BEHAVIOR, HALF_WIDTH, boxes_of, walls_of
 from nses.rollouts.tasks.register import ENVIRONMENTS
 from nses.rollouts.tasks.trap import trap_of
 
-WALL_HALF_THICKNESS = 0.1
 LABELS = ("final x", "final y")
 
 
@@ -36,9 +34,8 @@ def scene_of(config: Config) -> Scene:
 
 
 def _point_trap(arguments: dict[str, Any]) -> Scene:
-    reach = walls_of(arguments.get("half_width", HALF_WIDTH))
-    thin = (RADIUS - WALL_HALF_THICKNESS) * np.array([1.0, -1.0, 1.0, -1.0])
-    return Scene(tuple(tuple(wall) for wall in (reach + thin).tolist()), (0.0, 0.0), LABELS)
+    boxes = boxes_of(walls_of(arguments.get("half_width", HALF_WIDTH)))
+    return Scene(tuple(tuple(wall) for wall in boxes.tolist()), (0.0, 0.0), LABELS)
 
 
 def _body(identifier: str, arguments: dict[str, Any]) -> Scene:

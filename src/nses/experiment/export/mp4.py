@@ -49,6 +49,7 @@ def mp4(path: Path, size: tuple[int, int], fps: float) -> Iterator[Callable[[Pic
             words = said.read().decode(errors="replace").strip()
             return StorageFailed(f"could not write {path}, ffmpeg says: {words or 'nothing'}.")
 
+        # Not imageio_ffmpeg.write_frames: it ignores how ffmpeg ends, and so a file cut short.
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

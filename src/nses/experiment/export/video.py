@@ -100,26 +100,6 @@ def render(
     return shoot(run, scenes, path, fps, max_steps, task, listener)
 
 
-def film(
-    run: Run,
-    theta: NDArray[np.float32],
-    moments: Moments,
-    seed: int,
-    path: str | Path,
-    action_noise: float = 0.0,
-    title: str = "",
-    *,
-    fps: float | None = None,
-    max_steps: int | None = None,
-    task: Task | None = None,
-    listener: Listener = ignore,
-) -> Episode:
-    """One episode of any parameters, from the seed of its environment."""
-    take = Take(title, theta, moments, seed, action_noise)
-    video = shoot(run, [[take]], Path(path), fps, max_steps, task, listener)
-    return video.scenes[0][0][1]
-
-
 @generators_kept()  # which an environment may use
 def shoot(
     run: Run,

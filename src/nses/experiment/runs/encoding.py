@@ -245,6 +245,20 @@ def _refuse_constant(name: str) -> NoReturn:
     raise CheckpointRefused(f"it is not JSON: {name} is no number there")
 
 
+def finite(value: Any) -> Any:
+    """None for a number that JSON does not have: infinity, or the NaN of a failed episode."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def standard(value: Any) -> Any:
+    """The same for all numbers in tables and lists."""
+    if isinstance(value, dict):
+        return {name: standard(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [standard(item) for item in value]
+    return finite(value)
+
+
 def to_json(value: Any) -> bytes:
     return (json.dumps(value, indent=1, allow_nan=False) + "\n").encode()
 

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import math
 import os
 import socket
 import time
@@ -15,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from nses.core.values import Report
+from nses.experiment.runs.encoding import finite
 from nses.experiment.runs.storage import contained, lines_in, regular_file, write_atomically
 
 log = logging.getLogger("nses")
@@ -39,12 +39,7 @@ def record_of(report: Report, seconds: float, duration: float, env_steps: int) -
     record = {name: getattr(report, name) for name in names}
     record["seconds"] = round(seconds, 6)
     record["steps_per_second"] = round(env_steps / max(duration, 1e-9), 1)
-    return {name: _standard(value) for name, value in record.items()}
-
-
-def _standard(value: Any) -> Any:
-    """JSON has no NaN and no infinity."""
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    return {name: finite(value) for name, value in record.items()}
 
 
 def read_generations(path: Path) -> Iterator[dict[str, Any]]:

@@ -16,6 +16,7 @@ from nses.core.values import Candidates, Evaluation, Member, Vector
 from nses.execution.batch import part_of
 from nses.execution.evaluator import Runner, result_fields
 from nses.experiment.runs import checkpoint
+from nses.experiment.runs.encoding import finite, standard
 from nses.experiment.runs.history import HISTORY, Line, read_history
 from nses.experiment.runs.storage import CheckpointRefused
 from nses.experiment.settings.build import plan_of, policy_of, search_with
@@ -141,19 +142,14 @@ def answer(past: Replay, played: Replayed) -> dict[str, Any]:
     return {
         "policy": name,
         "member": past.member,
-        "return" if past.candidate is not None else "mean return": _standard(score),
+        "return" if past.candidate is not None else "mean return": finite(score),
         "episodes": len(played.returns),
         "steps": played.lengths.tolist(),
-        "behavior": [_standard(x) for x in b],
-        "logged": _standard(logged),
+        "behavior": standard(b),
+        "logged": finite(logged),
         "same bits": same,
         **({"failed": played.errors[0].strip().splitlines()[-1]} if played.errors else {}),
     }
-
-
-def _standard(x: float | None) -> float | None:
-    """JSON has no NaN; an episode that failed has no return."""
-    return x if x is not None and np.isfinite(x) else None
 
 
 def _search(run: "Run") -> Search:

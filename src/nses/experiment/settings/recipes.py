@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from nses.experiment.settings.config import Config
+from nses.rollouts.tasks.games import letters
 
 Recipe = Callable[[str, str], Config]  # (task, algorithm) → configuration
 
@@ -111,7 +112,7 @@ ATARI_GENERATIONS = {"freeway": 150, "beamrider": 150, "frostbite": 300, "montez
 
 def _atari_paper(task: str, algorithm: str) -> Config:
     """The settings of the paper's Atari experiments; --weight-patience 10 is its Seaquest study."""
-    game = "".join(filter(str.isalnum, task.partition(":")[2].lower()))
+    game = letters(task.partition(":")[2])
     return Config(
         task=task,
         algorithm=algorithm,  # type: ignore[arg-type]

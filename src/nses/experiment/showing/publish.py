@@ -4,7 +4,6 @@ import csv
 import hashlib
 import io
 import json
-import math
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -19,6 +18,7 @@ from nses.experiment.analysis.gather import LeftOut
 from nses.experiment.analysis.paper import caption as quotation
 from nses.experiment.analysis.scenes import scene_of
 from nses.experiment.analysis.stories import AXES, Story, story_of
+from nses.experiment.runs.encoding import standard
 from nses.experiment.runs.endings import BEST
 from nses.experiment.runs.run import CURVE, REPORT, Run
 from nses.experiment.runs.storage import slug, storing, write_atomically
@@ -99,7 +99,7 @@ def write_tables(
         "runs": list(map(asdict, runs)),
         "left_out": list(map(asdict, left_out)),
     }
-    text = json.dumps(_standard(document), indent=1) + "\n"
+    text = json.dumps(standard(document), indent=1) + "\n"
     write_atomically(directory / "comparison.json", text.encode())
 
 
@@ -184,15 +184,6 @@ def _write_csv(path: Path, kind: type, records: Iterable[Any]) -> None:
 def _cell(value: Any) -> Any:
     """A text that a spreadsheet would take for a formula begins with an apostrophe instead."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
-
-
-def _standard(value: Any) -> Any:
-    """JSON has no NaN and no infinity."""
-    if isinstance(value, dict):
-        return {name: _standard(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_standard(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def draw(contests: Sequence[Contest], directory: Path) -> list[Path]:

@@ -1,7 +1,5 @@
 """The point robot: one step, and a whole episode with its policy, compiled."""
 
-from numbers import Real
-
 import numpy as np
 
 from nses.core.compiled import compiled
@@ -12,24 +10,6 @@ RADIUS = 0.2
 MOTOR_NOISE = 0.1
 OBSERVATIONS, ACTIONS = 6, 2
 X, Y, HEADING, SPEED, RATE, COS, SIN = range(7)  # the state; cos and sin are those of the heading
-
-
-def walls_of(half_width: float) -> np.ndarray:
-    """Where the robot's centre cannot be: back, left and right wall as x0, x1, y0, y1, (3, 4).
-
-    They stand on the centre lines of the paper's boxes; the side walls are `half_width` from the
-    middle (1.5 in the paper).
-    """
-    if not (isinstance(half_width, Real) and 2 * RADIUS < half_width < 100):
-        raise ValueError(f"half_width must lie between {2 * RADIUS} and 100, got {half_width}.")
-    lines = np.array(
-        [
-            [5.5, 5.5, -half_width, half_width],
-            [2.5, 5.5, half_width, half_width],
-            [2.5, 5.5, -half_width, -half_width],
-        ]
-    )
-    return lines + RADIUS * np.array([-1.0, 1.0, -1.0, 1.0])
 
 
 @compiled

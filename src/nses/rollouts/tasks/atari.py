@@ -19,6 +19,7 @@ from nses.rollouts.episode import SLICE, Episode, Interrupted, never
 from nses.rollouts.native.network import take_in
 from nses.rollouts.native.screen import SIDE, STACK, Camera, palette_of
 from nses.rollouts.policies import Policy
+from nses.rollouts.tasks.games import letters
 from nses.rollouts.tasks.task import Task
 
 NOOPS = 30  # raw frames before an episode, at most
@@ -31,22 +32,18 @@ Frames = NDArray[np.uint8]
 
 def game_of(name: str) -> str:
     """ale-py's name of a game, however it is spelled: ms_pacman for MsPacman."""
-    known = {_letters(game): game for game in roms.get_all_rom_ids()}
-    game = known.get(_letters(name))
+    known = {letters(game): game for game in roms.get_all_rom_ids()}
+    game = known.get(letters(name))
     if game is None:
-        close = difflib.get_close_matches(_letters(name), known, n=3, cutoff=0.5)
+        close = difflib.get_close_matches(letters(name), known, n=3, cutoff=0.5)
         if close:
-            hint = f"Did you mean {' or '.join(known[letters] for letters in close)}?"
+            hint = f"Did you mean {' or '.join(known[each] for each in close)}?"
         else:
             hint = f"There are {', '.join(sorted(known.values()))}."
         raise ValueError(f"no Atari game is called {name!r}. {hint}")
     if ALEInterface.isSupportedROM(_rom_of(game)) is None:  # the emulator would end the process
         raise ValueError(f"{game!r} needs two players; choose a game for one.")
     return game
-
-
-def _letters(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))
 
 
 def _rom_of(game: str) -> str:

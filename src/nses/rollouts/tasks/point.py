@@ -3,6 +3,7 @@
 import math
 from copy import copy
 from itertools import pairwise
+from numbers import Real
 from typing import Any
 
 import gymnasium as gym
@@ -26,18 +27,43 @@ from nses.rollouts.native.point import (
     advance,
     episode,
     observe,
-    walls_of,
 )
 from nses.rollouts.policies import Policy, check_theta
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks.task import Task
+from nses.rollouts.tasks.trap import HALF_THICKNESS, Trap
 
 STEPS = 300
 HALF_WIDTH = 1.75
-OUTSIDE = 5.5 + RADIUS  # x beyond which the robot has left the trap
+PAPER = Trap()
+OUTSIDE = PAPER.back + RADIUS  # x beyond which the robot has left the trap
 START_NOISE = 0.1
 BEHAVIOR = "final:x,y"
 BOUNDS = np.array([100.0, 100.0, 1.0, 1.0, 10.0, 10.0])  # of observations; never near in STEPS
+
+
+def walls_of(half_width: float) -> NDArray[np.float64]:
+    """Where the robot's centre cannot be: back, left and right wall as x0, x1, y0, y1, (3, 4).
+
+    They stand on the centre lines of the paper's boxes; the side walls are `half_width` from the
+    middle (1.5 in the paper).
+    """
+    if not (isinstance(half_width, Real) and 2 * RADIUS < half_width < 100):
+        raise ValueError(f"half_width must lie between {2 * RADIUS} and 100, got {half_width}.")
+    front, back = PAPER.back - PAPER.depth, PAPER.back
+    lines = np.array(
+        [
+            [back, back, -half_width, half_width],
+            [front, back, half_width, half_width],
+            [front, back, -half_width, -half_width],
+        ]
+    )
+    return lines + RADIUS * np.array([-1.0, 1.0, -1.0, 1.0])
+
+
+def boxes_of(reach: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The walls as they are drawn, from where the robot's centre cannot be."""
+    return reach + (RADIUS - HALF_THICKNESS) * np.array([1.0, -1.0, 1.0, -1.0])
 
 
 class PointTrapEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
@@ -181,7 +207,7 @@ def draw(
     for x in range(0, int(high), 5):
         pen.line([place(x, high), place(x, -high)], GRID, FINER)
         pen.text(place(x, low - 10), f"x = {x}" if x == 0 else str(x), LABEL, font, anchor="mb")
-    for x0, x1, y0, y1 in walls + (RADIUS - 0.1) * np.array([1, -1, 1, -1]):
+    for x0, x1, y0, y1 in boxes_of(walls):
         pen.rectangle([place(x0, y1), place(x1, y0)], WALL)
     width = round(0.16 * scale)
     for i, (start, end) in enumerate(pairwise(path)):
