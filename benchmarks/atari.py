@@ -12,6 +12,7 @@ import numpy as np
 
 from benchmarks.foundation import Measure
 from benchmarks.frames import recorded, replay
+from benchmarks.products import products
 from benchmarks.wrappers import wrappers
 from nses.core import archive
 from nses.core.algorithms import Search
@@ -247,4 +248,5 @@ MEASURES: dict[str, Callable[[], Iterator[Measure]]] = {
     "atari-novelty": novelty_of_traces,
     "atari-batch-norm": batch_norm,
     "atari-memory": memory,
+    "atari-products": products,
 }
