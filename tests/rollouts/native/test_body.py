@@ -19,8 +19,8 @@ from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.episode import GymnasiumPlayer, Interrupted, player
 from nses.rollouts.native import body as library
 from nses.rollouts.policies.mlp import MLP
-from nses.rollouts.tasks import mujoco as module
 from nses.rollouts.tasks.catalog import make_task
+from nses.rollouts.tasks.guarded import Guarded
 from nses.rollouts.tasks.mujoco import BodyEnv, BodyPlayer
 from nses.rollouts.tasks.register import SWIMMER_TRAP
 from nses.rollouts.tasks.task import Task
@@ -301,10 +301,10 @@ def test_e4_a_blow_up_ends_an_episode_of_any_mujoco_environment(
 
 
 def test_environments_without_mujoco_are_left_as_they_are():
-    assert not isinstance(make_task("CartPole-v1").make(), module.Guarded)
-    assert not isinstance(make_task("humanoid").make(), module.Guarded)
+    assert not isinstance(make_task("CartPole-v1").make(), Guarded)
+    assert not isinstance(make_task("humanoid").make(), Guarded)
     own = make_task(f"{__name__}:own_environment", "final-observation:0", max_steps=9)
-    assert isinstance(own.make(), module.Guarded)
+    assert isinstance(own.make(), Guarded)
 
 
 def own_environment():

@@ -17,8 +17,9 @@ from nses.rollouts.conformance import check_task
 from nses.rollouts.episode import GymnasiumPlayer
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks import mujoco as module
+from nses.rollouts.tasks.bodies import BODIES, REWARDS
 from nses.rollouts.tasks.catalog import make_task
-from nses.rollouts.tasks.mujoco import BODIES, REWARDS, BodyEnv
+from nses.rollouts.tasks.mujoco import BodyEnv
 from nses.rollouts.tasks.task import Task
 
 TASKS = {

@@ -50,7 +50,7 @@ def make_environment(spec: EnvSpec, arguments: dict[str, Any]) -> gym.Env[Any, A
     The specification travels to the workers, who may not know the id: anybody can register one.
     """
     if str(spec.entry_point).startswith("gymnasium.envs.mujoco"):
-        from nses.rollouts.tasks.mujoco import keep_out_of_the_working_directory
+        from nses.rollouts.tasks.guarded import keep_out_of_the_working_directory
 
         keep_out_of_the_working_directory()  # already while the model is read
     try:
@@ -83,7 +83,8 @@ def _watched(environment: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     if hasattr(inside, "ale"):
         return _WithRAM(environment, inside.ale)  # type: ignore[attr-defined]
     if type(getattr(inside, "data", None)).__module__.startswith("mujoco"):
-        from nses.rollouts.tasks.mujoco import BodyEnv, Guarded
+        from nses.rollouts.tasks.guarded import Guarded
+        from nses.rollouts.tasks.mujoco import BodyEnv
 
         return environment if isinstance(inside, BodyEnv) else Guarded(environment)
     return environment

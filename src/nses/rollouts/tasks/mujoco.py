@@ -1,16 +1,13 @@
-"""MuJoCo bodies of the Gymnasium package: a body, a trap and a reward are independent choices."""
+"""MuJoCo bodies as tasks: a body, a trap and a reward are independent choices."""
 
 # MuJoCo's bindings come without types:
 # pyright: reportAttributeAccessIssue=false
 
 import logging
-import math
-import warnings
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -26,95 +23,20 @@ from nses.rollouts.native.body import (
     GOES_ON,
     episode,
     has_blown_up,
-    has_given_up,
     load_simulator,
     reward_terms,
 )
 from nses.rollouts.native.network import ACTIVATIONS
 from nses.rollouts.policies import check_theta
 from nses.rollouts.policies.mlp import MLP
-from nses.rollouts.tasks.camera import Camera, opengl
+from nses.rollouts.tasks.bodies import BODIES, REWARDS, model_of
+from nses.rollouts.tasks.camera import Camera
+from nses.rollouts.tasks.guarded import keep_out_of_the_working_directory
 from nses.rollouts.tasks.task import Task
-from nses.rollouts.tasks.trap import trap_of, with_trap
 
-ASSETS = Path(gym.__file__).parent / "envs" / "mujoco" / "assets"
 LARGEST = 1e20  # in an observation; MuJoCo gives up at 1e10 in position, speed and acceleration
 
 log = logging.getLogger("nses")
-
-
-@dataclass(frozen=True)
-class Reward:
-    """forward · progress - control · Σ ctrl² - min(contact · Σ cfrc_ext², 10) + alive, per step.
-
-    Progress of the centre of mass is along x or, isotropic, away from the origin.
-    """
-
-    forward: float = 1.0
-    control: float = 0.0
-    contact: float = 0.0
-    alive: float = 0.0
-    isotropic: bool = False
-
-
-@dataclass(frozen=True)
-class Body:
-    """A model, how it is simulated, what it senses of itself, and when it counts as fallen."""
-
-    model: str
-    frame_skip: int
-    reset_noise: float  # uniform, on all positions and velocities
-    reward: Reward  # directional, as in Gymnasium (but for the contact cost of its ant)
-    unseen: int = 2  # positions that are not observed: x and y
-    senses: tuple[str, ...] = ()  # arrays of MjData that are, besides qpos and qvel
-    height: tuple[float, float] = (-math.inf, math.inf)  # of the root; outside, the episode ends
-    options: tuple[tuple[str, Any], ...] = ()  # of the simulation, where they differ from the model
-    distance: float = 5.0  # of the camera
-
-
-# One evaluation per step of the simulation where the models' Runge-Kutta method needs four.
-IMPLICIT = (("integrator", mujoco.mjtIntegrator.mjINT_IMPLICITFAST),)
-
-BODIES = {
-    "humanoid": Body(
-        model="humanoid.xml",
-        frame_skip=5,
-        reset_noise=0.01,
-        reward=Reward(forward=0.25 / 0.003, control=0.1, contact=0.5e-6, alive=5.0),
-        senses=("cinert", "cvel", "qfrc_actuator", "cfrc_ext"),
-        height=(1.0, 2.0),
-    ),
-    "ant": Body(
-        model="ant.xml",
-        frame_skip=5,
-        reset_noise=0.1,
-        reward=Reward(forward=1 / 0.05, control=0.5, alive=1.0),
-        height=(0.2, 1.0),
-        options=IMPLICIT,
-    ),
-    "halfcheetah": Body(
-        model="half_cheetah.xml",
-        frame_skip=5,
-        reset_noise=0.1,
-        reward=Reward(forward=1 / 0.05, control=0.1),
-        unseen=1,
-        distance=4.0,
-    ),
-    "swimmer": Body(
-        model="swimmer.xml",
-        frame_skip=4,
-        reset_noise=0.1,
-        reward=Reward(forward=1 / 0.12, control=1e-4),
-        options=(*IMPLICIT, ("timestep", 0.03)),
-        distance=9.0,
-    ),
-}
-
-REWARDS: dict[str, Callable[[Body], Reward]] = {
-    "forward": lambda body: Reward(),  # x and nothing else: deceptive where there is a trap
-    "directional": lambda body: body.reward,
-    "isotropic": lambda body: replace(body.reward, isotropic=True),
-}
 
 
 class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
@@ -212,48 +134,6 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         self.place = (x, y)
 
 
-class Guarded(gym.Wrapper[Any, Any, Any, Any]):
-    """Any other MuJoCo environment, made to notice when its simulation blows up.
-
-    MuJoCo resets itself in mid-step then, and the environment pays for the jump. As above, the
-    episode ends there instead, with what was known before.
-    """
-
-    def __init__(self, environment: gym.Env[Any, Any]):
-        super().__init__(environment)
-        self.warnings = environment.get_wrapper_attr("data").warning.number
-        self.last: tuple[Any, dict[str, Any]] = (None, {})
-        keep_out_of_the_working_directory()
-        has_given_up(self.warnings)  # compiles it, before the first episode
-
-    def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
-        self.last = self.env.reset(**arguments)
-        return self.last
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        observation, reward, terminated, truncated, info = self.env.step(action)
-        if has_given_up(self.warnings):
-            observation, info = self.last
-            return observation, 0.0, True, False, {**info, "blown_up": True}
-        self.last = observation, info
-        return observation, reward, terminated, truncated, info
-
-    def render(self) -> Any:
-        with opengl():
-            return self.env.render()
-
-
-def model_of(body: Body, trap: Mapping[str, float] | None) -> mujoco.MjModel:
-    """The compiled model of a body, with the walls of a trap around its way."""
-    spec = mujoco.MjSpec.from_file(str(ASSETS / body.model))
-    for name, value in body.options:
-        setattr(spec.option, name, value)
-    walls = trap_of(trap)
-    with warnings.catch_warnings():  # the half-cheetah's model has an attribute that is to go
-        warnings.filterwarnings("ignore", "compiler attribute 'settotalmass' is deprecated")
-        return (with_trap(spec, walls) if walls else spec).compile()
-
-
 def scatter(
     qpos: NDArray[np.float64], qvel: NDArray[np.float64], noise: float, rng: np.random.Generator
 ) -> None:
@@ -349,21 +229,6 @@ def native(task: Task, policy: MLP, arguments: Mapping[str, Any]) -> BodyPlayer 
             error,
         )
         return None
-
-
-def keep_out_of_the_working_directory() -> None:
-    """Sends MuJoCo's warnings to the log of this package, unless they go somewhere already.
-
-    They would go to the console and to ./MUJOCO_LOG.TXT, thousands of them in a bad generation.
-    """
-    if mujoco.get_mju_user_warning() is None:
-        mujoco.set_mju_user_warning(_note)
-
-
-def _note(text: str) -> None:
-    """For the curious only: blow-ups, which the environments report, and models of old style."""
-    hidden = "simulation is unstable" in text or "is deprecated" in text
-    log.log(logging.DEBUG if hidden else logging.WARNING, text)
 
 
 def _choice(what: str, name: str, table: dict[str, Any]) -> Any:

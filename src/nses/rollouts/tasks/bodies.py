@@ -1,0 +1,103 @@
+"""MuJoCo bodies of the Gymnasium package, what they are paid for, and their models."""
+
+# MuJoCo's bindings come without types:
+# pyright: reportAttributeAccessIssue=false
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import mujoco
+
+from nses.rollouts.tasks.trap import trap_of, with_trap
+
+ASSETS = Path(gym.__file__).parent / "envs" / "mujoco" / "assets"
+
+
+@dataclass(frozen=True)
+class Reward:
+    """forward · progress - control · Σ ctrl² - min(contact · Σ cfrc_ext², 10) + alive, per step.
+
+    Progress of the centre of mass is along x or, isotropic, away from the origin.
+    """
+
+    forward: float = 1.0
+    control: float = 0.0
+    contact: float = 0.0
+    alive: float = 0.0
+    isotropic: bool = False
+
+
+@dataclass(frozen=True)
+class Body:
+    """A model, how it is simulated, what it senses of itself, and when it counts as fallen."""
+
+    model: str
+    frame_skip: int
+    reset_noise: float  # uniform, on all positions and velocities
+    reward: Reward  # directional, as in Gymnasium (but for the contact cost of its ant)
+    unseen: int = 2  # positions that are not observed: x and y
+    senses: tuple[str, ...] = ()  # arrays of MjData that are, besides qpos and qvel
+    height: tuple[float, float] = (-math.inf, math.inf)  # of the root; outside, the episode ends
+    options: tuple[tuple[str, Any], ...] = ()  # of the simulation, where they differ from the model
+    distance: float = 5.0  # of the camera
+
+
+# One evaluation per step of the simulation where the models' Runge-Kutta method needs four.
+IMPLICIT = (("integrator", mujoco.mjtIntegrator.mjINT_IMPLICITFAST),)
+
+BODIES = {
+    "humanoid": Body(
+        model="humanoid.xml",
+        frame_skip=5,
+        reset_noise=0.01,
+        reward=Reward(forward=0.25 / 0.003, control=0.1, contact=0.5e-6, alive=5.0),
+        senses=("cinert", "cvel", "qfrc_actuator", "cfrc_ext"),
+        height=(1.0, 2.0),
+    ),
+    "ant": Body(
+        model="ant.xml",
+        frame_skip=5,
+        reset_noise=0.1,
+        reward=Reward(forward=1 / 0.05, control=0.5, alive=1.0),
+        height=(0.2, 1.0),
+        options=IMPLICIT,
+    ),
+    "halfcheetah": Body(
+        model="half_cheetah.xml",
+        frame_skip=5,
+        reset_noise=0.1,
+        reward=Reward(forward=1 / 0.05, control=0.1),
+        unseen=1,
+        distance=4.0,
+    ),
+    "swimmer": Body(
+        model="swimmer.xml",
+        frame_skip=4,
+        reset_noise=0.1,
+        reward=Reward(forward=1 / 0.12, control=1e-4),
+        options=(*IMPLICIT, ("timestep", 0.03)),
+        distance=9.0,
+    ),
+}
+
+REWARDS: dict[str, Callable[[Body], Reward]] = {
+    "forward": lambda body: Reward(),  # x and nothing else: deceptive where there is a trap
+    "directional": lambda body: body.reward,
+    "isotropic": lambda body: replace(body.reward, isotropic=True),
+}
+
+
+def model_of(body: Body, trap: Mapping[str, float] | None) -> mujoco.MjModel:
+    """The compiled model of a body, with the walls of a trap around its way."""
+    spec = mujoco.MjSpec.from_file(str(ASSETS / body.model))
+    for name, value in body.options:
+        setattr(spec.option, name, value)
+    walls = trap_of(trap)
+    with warnings.catch_warnings():  # the half-cheetah's model has an attribute that is to go
+        warnings.filterwarnings("ignore", "compiler attribute 'settotalmass' is deprecated")
+        return (with_trap(spec, walls) if walls else spec).compile()

@@ -1,0 +1,61 @@
+"""MuJoCo environments of others, made to notice when their simulation blows up."""
+
+# MuJoCo's bindings come without types:
+# pyright: reportAttributeAccessIssue=false
+
+import logging
+from typing import Any
+
+import gymnasium as gym
+import mujoco
+
+from nses.rollouts.native.body import has_given_up
+from nses.rollouts.tasks.camera import opengl
+
+log = logging.getLogger("nses")
+
+
+class Guarded(gym.Wrapper[Any, Any, Any, Any]):
+    """Any other MuJoCo environment, made to notice when its simulation blows up.
+
+    MuJoCo resets itself in mid-step then, and the environment pays for the jump. The episode ends
+    there instead, with what was known before, as with our own bodies.
+    """
+
+    def __init__(self, environment: gym.Env[Any, Any]):
+        super().__init__(environment)
+        self.warnings = environment.get_wrapper_attr("data").warning.number
+        self.last: tuple[Any, dict[str, Any]] = (None, {})
+        keep_out_of_the_working_directory()
+        has_given_up(self.warnings)  # compiles it, before the first episode
+
+    def reset(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+        self.last = self.env.reset(**arguments)
+        return self.last
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if has_given_up(self.warnings):
+            observation, info = self.last
+            return observation, 0.0, True, False, {**info, "blown_up": True}
+        self.last = observation, info
+        return observation, reward, terminated, truncated, info
+
+    def render(self) -> Any:
+        with opengl():
+            return self.env.render()
+
+
+def keep_out_of_the_working_directory() -> None:
+    """Sends MuJoCo's warnings to the log of this package, unless they go somewhere already.
+
+    They would go to the console and to ./MUJOCO_LOG.TXT, thousands of them in a bad generation.
+    """
+    if mujoco.get_mju_user_warning() is None:
+        mujoco.set_mju_user_warning(_note)
+
+
+def _note(text: str) -> None:
+    """For the curious only: blow-ups, which the environments report, and models of old style."""
+    hidden = "simulation is unstable" in text or "is deprecated" in text
+    log.log(logging.DEBUG if hidden else logging.WARNING, text)
