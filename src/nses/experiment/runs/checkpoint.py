@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -36,6 +35,18 @@ from nses.experiment.runs.encoding import (
     to_json,
 )
 from nses.experiment.runs.formats import Content, NewerFormat, migrated, sealed, unsealed
+from nses.experiment.runs.shelf import (
+    COMMITTED,
+    FILES,
+    MANIFEST,
+    SCALARS,
+    TENSORS,
+    discard,
+    names,
+    retire,
+    stored,
+    sweep,
+)
 from nses.experiment.runs.storage import (
     CheckpointRefused,
     StorageFailed,
@@ -47,11 +58,7 @@ from nses.experiment.runs.storage import (
 
 DIRECTORY = "checkpoints"  # of a run
 TRACES = "traces"  # beside the checkpoints, which share them
-MANIFEST, TENSORS, SCALARS = "manifest.json", "state.safetensors", "state.json"
-FILES = (MANIFEST, TENSORS, SCALARS)
 POINTER = "latest.json"
-COMMITTED = re.compile(r"([0-9]{6}|[1-9][0-9]{6,17})")
-UNCOMMITTED = re.compile(r"\.(writing|replaced)-([0-9]{6,18})-[0-9a-f]{8}")
 
 VOLATILE = frozenset({"seconds", "steps_per_second", "restarts"})  # metrics that no digest covers
 
@@ -86,7 +93,7 @@ def save(
         if not directory.is_dir():
             directory.mkdir()
             sync_directory(directory.parent)
-        _sweep(directory, "writing")
+        sweep(directory, "writing")
         scalars, tensors = take_apart(State, state)
         traces = {name: x for name, x in tensors.items() if is_trace(x)}
         entries = trace_store.keep(directory / TRACES, traces)
@@ -102,12 +109,12 @@ def save(
             os.rename(written, target)
         except BaseException:
             with suppress(OSError):  # the first error is the one to tell
-                _discard(written)
+                discard(written)
             raise
         sync_directory(directory)
         write_atomically(directory / POINTER, to_json({"checkpoint": name}))
-        _sweep(directory, "replaced")
-        _retire(directory, state.generation, keep_last, keep_every)
+        sweep(directory, "replaced")
+        retire(directory, state.generation, keep_last, keep_every)
         _remove_unused(directory, trace_store.seals(entries))
     return target
 
@@ -133,17 +140,6 @@ def load(directory: Path, at_most: int | None = None) -> Loaded:
         " ".join([f"{directory} holds no valid checkpoint.", *notes])
         + " Restore one from a copy, or start again in another --run-dir."
     )
-
-
-def stored(directory: Path) -> list[tuple[int, Path]]:
-    """All that may be a checkpoint, newest first, also one that a crash left half replaced."""
-    found: list[tuple[int, bool, Path]] = []
-    for name in _names(directory):
-        if match := COMMITTED.fullmatch(name):
-            found.append((int(match[1]), True, directory / name))
-        elif (match := UNCOMMITTED.fullmatch(name)) and match[1] == "replaced":
-            found.append((int(match[2]), False, directory / name))
-    return [(generation, path) for generation, _, path in sorted(found, reverse=True)]
 
 
 def save_best(path: Path, best: Best, extra: Mapping[str, str]) -> None:
@@ -198,11 +194,11 @@ def _read(
 ) -> tuple[State, Table]:
     """The State in a checkpoint, if every byte of it is as it was written."""
     document, written_in = _manifest(path)
-    names = set(_names(path))
-    if names != set(FILES):
+    found = set(names(path))
+    if found != set(FILES):
         raise CheckpointRefused(
             f"expected the files {', '.join(FILES)}; "
-            f"missing {sorted(set(FILES) - names)}, foreign {shown(sorted(names - set(FILES)))}"
+            f"missing {sorted(set(FILES) - found)}, foreign {shown(sorted(found - set(FILES)))}"
         )
     config, entries, traces = fields(document, "config", "files", "traces")
     tensors_entry, scalars_entry = fields(entries, TENSORS, SCALARS)
@@ -256,14 +252,6 @@ def _lost(directory: Path, generation: int) -> list[str]:
     return []
 
 
-def _retire(directory: Path, generation: int, keep_last: int, keep_every: int) -> None:
-    """Remove all but the last few and every m-th; what is newer than `generation` stays."""
-    older = [(g, path) for g, path in stored(directory) if g <= generation]
-    for g, path in older[keep_last:]:
-        if g % keep_every:
-            _discard(path)
-
-
 def _remove_unused(directory: Path, needed: set[str]) -> None:
     """Remove the traces that no checkpoint refers to; none, if one of them cannot be asked.
 
@@ -276,35 +264,6 @@ def _remove_unused(directory: Path, needed: set[str]) -> None:
     except CheckpointRefused:
         return
     trace_store.remove(directory / TRACES, unused)
-
-
-def _sweep(directory: Path, phase: str) -> None:
-    """Remove what is left on its way in ("writing") or out ("replaced")."""
-    for name in _names(directory):
-        match = UNCOMMITTED.fullmatch(name)
-        if match and match[1] == phase:
-            _discard(directory / name)
-
-
-def _discard(path: Path) -> None:
-    """Remove a directory of ours; one with anything foreign in it stays as it is."""
-    if path.is_symlink() or not path.is_dir():
-        return
-    with os.scandir(path) as entries:
-        ours = {x.name: x.name in FILES and x.is_file(follow_symlinks=False) for x in entries}
-    if all(ours.values()):
-        for name in sorted(ours):  # the manifest first: the rest is no checkpoint
-            os.unlink(path / name)
-        os.rmdir(path)
-
-
-def _names(directory: Path) -> list[str]:
-    try:
-        return os.listdir(directory)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-    except OSError as error:
-        raise StorageFailed(f"could not list {directory}: {error.strerror or error}") from error
 
 
 def _save_alone(path: Path, kind: str, scalars: Any, tensors: Tensors, extra: Table) -> None:
