@@ -47,7 +47,7 @@ COMMON = (
     "--members 2 --no-tensorboard --no-pictures"
 )
 PATIENCE = 180.0  # seconds without a new generation after which a run counts as hanging
-LEAVING = 5.0  # seconds that workers may outlive their coordinator
+LEAVING = 20.0  # seconds that workers may outlive their coordinator, also on a busy machine
 EXITS = {0, 4, 130, 143, -2, -9, -15}  # the last where the command had not begun, or had ended
 
 

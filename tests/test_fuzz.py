@@ -39,7 +39,7 @@ def fuzz(*arguments: str, program: tuple[str, ...] = ("-m", "benchmarks", "fuzz"
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
-        timeout=250,
+        timeout=500,
     )
 
 
@@ -82,7 +82,7 @@ def test_an_edited_document_differs():
 
 @pytest.mark.slow
 def test_the_fuzzer_finds_nothing_in_runs_that_nobody_has_damaged():
-    done = fuzz("--cases", "0", "--seconds", "200")
+    done = fuzz("--cases", "0", "--seconds", "400")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "seed 0: 12 cases, 0 findings" in done.stdout
 
@@ -90,7 +90,7 @@ def test_the_fuzzer_finds_nothing_in_runs_that_nobody_has_damaged():
 @pytest.mark.slow
 def test_the_fuzzer_finds_a_planted_defect_and_repeats_the_finding():
     planted = ("-c", PLANTED)
-    done = fuzz("--cases", "0", "--seed", "3", "--seconds", "200", program=planted)
+    done = fuzz("--cases", "0", "--seed", "3", "--seconds", "400", program=planted)
     assert done.returncode == 1, done.stdout + done.stderr
     case = re.search(r"seed 3, case (-?\d+): .*ZeroDivisionError", done.stdout)
     assert case, done.stdout

@@ -51,7 +51,7 @@ def test_a_short_soak_ends_with_the_digest_of_the_undisturbed_run(tmp_path):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=500,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "digest equal" in done.stdout
