@@ -12,9 +12,6 @@ import nses
 from nses.cli import main
 from nses.core.seeding import Purpose, episode_seeds
 from nses.experiment.evaluate import evaluate
-from nses.experiment.export import mp4 as module
-from nses.experiment.export.captions import SMALLEST, WIDEST, Frame, fill, sheet_of
-from nses.experiment.export.mp4 import mp4
 from nses.experiment.export.video import Take, frames, render, shoot, visible
 from nses.experiment.runs.replay import rebuild
 from nses.experiment.runs.storage import StorageFailed
@@ -118,49 +115,6 @@ def test_frames_tell_step_return_and_seconds_of_simulation(run):
     assert seen[0].f == 0.0
 
 
-@pytest.mark.parametrize(
-    ("shape", "count", "size"),
-    [
-        ((210, 160, 3), 1, (480, 630 + 60)),  # enlarged by 3
-        ((480, 480, 3), 5, (3 * 480 + 16, 2 * (480 + 60) + 8)),
-        ((401, 601, 3), 1, (602, 401 + 75)),  # even
-        ((1000, 4000, 3), 1, (1920, 480 + 78)),  # reduced
-        ((2, 2, 3), 1, (400, 400 + 48)),
-    ],
-)
-def test_sheets_are_even_legible_and_not_too_wide(shape, count, size):
-    sheet = sheet_of(shape, count)
-    assert sheet.size == size
-    assert sheet.columns * sheet.width <= WIDEST
-    assert min(shape[:2]) >= SMALLEST or sheet.width % shape[1] == 0
-    frame = Frame(np.full(shape, 255, np.uint8), 12, 3.25, 1.5, 30.0)
-    filled = fill(sheet, [frame] * count, ["a name"] * count, "a note")
-    assert (filled.shape, filled.dtype) == ((size[1], size[0], 3), np.uint8)
-    assert (filled[: sheet.height, : sheet.width] == 255).all()  # nothing stands on the picture
-    caption = filled[sheet.height : sheet.cell[1], : sheet.width]
-    assert (caption.max(axis=2) > 200).mean() > 0.005
-
-
-def test_captions_differ_where_the_numbers_do():
-    sheet, picture = sheet_of((400, 400, 3), 1), np.zeros((400, 400, 3), np.uint8)
-    first = fill(sheet, [Frame(picture, 1, 2.0, 0.5, 30.0)], ["best"])
-    for other, title in (
-        (Frame(picture, 2, 2.0, 0.5, 30.0), "best"),
-        (Frame(picture, 1, 2.01, 0.5, 30.0), "best"),
-        (Frame(picture, 1, 2.0, 0.6, 30.0), "best"),
-        (Frame(picture, 1, 2.0, 0.5, 30.0), "final"),
-    ):
-        assert (fill(sheet, [other], [title]) != first).any()
-
-
-def test_a_long_name_is_written_smaller_and_stays_in_its_own_cell():
-    sheet, picture = sheet_of((400, 400, 3), 2), np.zeros((400, 400, 3), np.uint8)
-    now = [Frame(picture, 1, 2.0, 0.5, 30.0)] * 2
-    name = "generation:1200:candidate:9999, episode 10 of 10"
-    long, short = (fill(sheet, now, [title, "best"]) for title in (name, "best"))
-    np.testing.assert_array_equal(long[:, 408:], short[:, 408:])
-
-
 def test_the_episode_that_ends_first_stays_to_be_seen(tmp_path):
     run = nses.train(
         f"{__name__}:Brief", run_dir=str(tmp_path / "run"), max_steps=9, seed=0, **SMALL
@@ -256,38 +210,6 @@ def test_without_the_extra_the_message_names_it(run, monkeypatch):
 def test_a_directory_that_is_missing_is_a_storage_error(run, tmp_path):
     with pytest.raises(StorageFailed, match="could not write"):
         render(run, output=tmp_path / "missing" / "a.mp4", max_steps=2)
-
-
-def test_what_ffmpeg_says_is_told_and_the_old_file_stays(tmp_path, monkeypatch):
-    path, picture = tmp_path / "a.mp4", np.zeros((16, 16, 3), np.uint8)
-    path.write_bytes(b"old")
-    program = tmp_path / "ffmpeg"
-    program.write_text("#!/bin/sh\necho no room on the disk >&2\nexit 1\n")
-    program.chmod(0o755)
-    monkeypatch.setattr(module, "encoder", lambda: str(program))
-
-    def film_it(pictures):
-        with mp4(path, (16, 16), 5) as write:
-            for _ in range(pictures):
-                write(picture)
-
-    for pictures in (1, 1000):  # it is gone at the end, or before
-        with pytest.raises(StorageFailed, match="no room on the disk"):
-            film_it(pictures)
-    assert sorted(tmp_path.iterdir()) == [path, program]
-    assert path.read_bytes() == b"old"
-
-
-def test_an_interruption_ends_ffmpeg_and_leaves_no_file(tmp_path):
-
-    def film_it():
-        with mp4(tmp_path / "a.mp4", (16, 16), 5) as write:
-            write(np.zeros((16, 16, 3), np.uint8))
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        film_it()
-    assert not list(tmp_path.iterdir())
 
 
 def test_nothing_but_our_own_words_reaches_the_terminal(run, capfd):

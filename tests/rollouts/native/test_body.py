@@ -20,7 +20,6 @@ from nses.rollouts.episode import GymnasiumPlayer, Interrupted, player
 from nses.rollouts.native import body as library
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks.catalog import make_task
-from nses.rollouts.tasks.guarded import Guarded
 from nses.rollouts.tasks.mujoco import BodyEnv, BodyPlayer
 from nses.rollouts.tasks.register import SWIMMER_TRAP
 from nses.rollouts.tasks.task import Task
@@ -277,35 +276,3 @@ def test_where_the_library_cannot_be_loaded_gymnasium_takes_over_with_a_warning(
 
 
 # Gymnasium's own MuJoCo environments.
-
-
-@pytest.mark.parametrize("identifier", ["Ant-v5", "HalfCheetah-v5"])
-def test_e4_a_blow_up_ends_an_episode_of_any_mujoco_environment(
-    identifier, tmp_path, monkeypatch, capfd
-):
-    monkeypatch.chdir(tmp_path)
-    environment = make_task(identifier, "final:x_position").make()
-    environment.reset(seed=0)
-    still = np.zeros(environment.action_space.shape, np.float32)
-    observation, _, _, _, good = environment.step(still)
-    assert "blown_up" not in good
-    environment.unwrapped.data.qvel[0] = 1e30
-    last, reward, terminated, truncated, info = environment.step(still)
-    assert (reward, terminated, truncated) == (0.0, True, False)
-    assert info == {**good, "blown_up": True}
-    np.testing.assert_array_equal(last, observation)
-    environment.reset(seed=1)
-    assert not environment.step(still)[2]
-    assert list(tmp_path.iterdir()) == []
-    assert capfd.readouterr() == ("", "")
-
-
-def test_environments_without_mujoco_are_left_as_they_are():
-    assert not isinstance(make_task("CartPole-v1").make(), Guarded)
-    assert not isinstance(make_task("humanoid").make(), Guarded)
-    own = make_task(f"{__name__}:own_environment", "final-observation:0", max_steps=9)
-    assert isinstance(own.make(), Guarded)
-
-
-def own_environment():
-    return gym.make("Swimmer-v5").unwrapped

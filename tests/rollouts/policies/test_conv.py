@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from nses.core.moments import nothing
 from nses.core.seeding import Purpose, generator
 from nses.rollouts.conformance import check_policy
-from nses.rollouts.native.convolution import convolution, padding
-from nses.rollouts.native.products import multiply
 from nses.rollouts.policies.conv import Conv
+from plain_numpy import plain_convolution
 
 NO_MOMENTS = nothing(0)
 SHAPES = [(8, 8, 4, 16), (4, 4, 16, 32), (3872, 256)]  # row, column, channel, unit
@@ -64,22 +63,6 @@ def parts(policy, theta):
     ends = np.cumsum(sizes)
     assert ends[-1] == theta.size
     return np.split(theta, ends[:-1])
-
-
-def plain_convolution(x, W, stride):
-    """SAME as TensorFlow documents it: as little padding as can be, the smaller half first."""
-    n, side, _, channels = x.shape
-    kernel, _, _, units = W.shape
-    outputs = -(-side // stride)
-    total = max((outputs - 1) * stride + kernel - side, 0)
-    padded = np.zeros((n, side + total, side + total, channels))
-    padded[:, total // 2 : total // 2 + side, total // 2 : total // 2 + side] = x
-    y = np.zeros((n, outputs, outputs, units))
-    for r in range(outputs):
-        for c in range(outputs):
-            window = padded[:, r * stride : r * stride + kernel, c * stride : c * stride + kernel]
-            y[:, r, c] = np.tensordot(window, W, 3)
-    return y
 
 
 def plain(policy, theta, observation):
@@ -157,42 +140,6 @@ def test_the_network_is_that_of_pytorch(policy):
     expected = (x[-1] @ V.reshape(256, policy.actions) + c).numpy()
     y = policy.bind_frames(theta)(frames(observation[0]))
     np.testing.assert_allclose(y, expected, atol=2e-4 * np.abs(expected).max())
-
-
-@given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 9))
-def test_padding_is_the_least_with_which_all_windows_fit(size, kernel, stride):
-    before, after = padding(size, kernel, stride)
-    outputs = len(range(0, size, stride))
-
-    def fit(total):
-        return all(r * stride + kernel <= size + total for r in range(outputs))
-
-    assert fit(before + after)
-    assert before + after == 0 or not fit(before + after - 1)
-    assert after - before in (0, 1)
-
-
-def test_the_padding_of_both_layers_is_that_of_tensorflow():
-    assert padding(84, 8, 4) == (2, 2)
-    assert padding(21, 4, 2) == (1, 2)
-
-
-@given(
-    st.integers(1, 9), st.integers(1, 3), st.integers(1, 5), st.integers(1, 4), st.integers(0, 99)
-)
-@settings(deadline=None)
-def test_convolutions_of_any_size_are_those_of_plain_numpy(side, channels, kernel, stride, seed):
-    rng = random(seed)
-    x = rng.standard_normal((side, side, channels))
-    W = rng.standard_normal((kernel, kernel, channels, 16)).astype(np.float32)
-    image, windows = convolution(side, channels, kernel, stride)
-    room = np.zeros(image.size, np.float32)
-    for row, start in zip(x, image.rows, strict=True):
-        room[start : start + row.size] = row.ravel()
-    y = np.zeros((windows.places.size, 16), np.float32)
-    multiply(room, windows, np.ones(len(y), np.uint8), W.ravel(), 0, 16, y.reshape(-1))
-    expected = plain_convolution(x[None], W, stride)
-    np.testing.assert_allclose(y, expected.reshape(y.shape), rtol=1e-4, atol=1e-4)
 
 
 def test_flat_observations_and_frames_give_the_same_bits(policy):

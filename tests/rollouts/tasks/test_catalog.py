@@ -1,7 +1,3 @@
-import subprocess
-import sys
-
-import gymnasium as gym
 import pytest
 
 from nses.rollouts.behaviors import Behavior
@@ -70,64 +66,3 @@ def test_what_is_neither_task_nor_environment_is_refused():
         make_task("toys:missing")
     with pytest.raises(ValueError, match=r"takes no arguments.*got width"):
         make_task("toys:CORRIDOR", width=7.0)
-
-
-@pytest.mark.parametrize(
-    ("name", "closest"),
-    [
-        ("CartPole-v9", "CartPole-v1"),
-        ("cartpole", "CartPole-v1"),
-        ("point-trp", "point-trap"),
-        ("NSES/PointTrip-v0", "NSES/PointTrap-v0"),
-    ],
-)
-def test_e7_an_unknown_name_is_answered_with_the_closest(name, closest):
-    with pytest.raises(ValueError, match=f"called '{name}'. Did you mean .*{closest}"):
-        make_task(name)
-
-
-def test_e7_a_name_like_no_other_is_answered_with_where_to_look():
-    with pytest.raises(ValueError, match=r"'qqqqqqqqqq'\. 'nses tasks' lists"):
-        make_task("qqqqqqqqqq")
-
-
-def test_e7_a_missing_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "ale_py", None)
-    with pytest.raises(ValueError, match=r"needs the extra 'atari': pip install 'nses\[atari\]'"):
-        make_task("ALE/Frostbite-v5")
-
-
-def test_e7_a_package_that_gymnasium_misses_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "Box2D", None)
-    with pytest.raises(ValueError, match=r"LunarLander-v3' cannot be made: .*box2d"):
-        make_task("LunarLander-v3").make()
-
-
-def test_max_steps_shortens_episodes_and_never_lengthens_them():
-    assert make_task("CartPole-v1", max_steps=20).step_limit == 20
-    assert make_task("CartPole-v1", max_steps=2000).step_limit == 500
-    assert make_task("point-trap", max_steps=20).step_limit == 20
-
-
-@pytest.mark.parametrize("name", ["point-trap", "CartPole-v1", "toys:Corridor", "toys:CORRIDOR"])
-def test_max_steps_below_one_is_refused(name):
-    with pytest.raises(ValueError, match="max_steps must be at least 1, got 0"):
-        make_task(name, max_steps=0)
-
-
-def test_e18_an_environment_without_a_step_limit_needs_one():
-    with pytest.raises(ValueError, match=r"no step limit.*--max-steps"):
-        make_task("toys:Corridor")
-    gym.register("Corridor-v0", Corridor)
-    try:
-        with pytest.raises(ValueError, match=r"no step limit.*--max-steps"):
-            make_task("Corridor-v0")
-        assert make_task("Corridor-v0", max_steps=30).step_limit == 30
-    finally:
-        del gym.registry["Corridor-v0"]
-
-
-def test_other_libraries_make_the_environments_by_id():
-    """In a process of its own, where nobody has imported nses."""
-    code = "import gymnasium; gymnasium.make('nses.rollouts.tasks.catalog:NSES/PointTrap-v0')"
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,7 +1,6 @@
 import logging
 import subprocess
 import sys
-from dataclasses import replace
 
 import gymnasium as gym
 import mujoco
@@ -10,13 +9,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from nses.core.moments import initial
-from nses.experiment.settings.build import policy_of
-from nses.experiment.settings.recipes import GENERAL, recipe
 from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.conformance import check_task
 from nses.rollouts.episode import GymnasiumPlayer
 from nses.rollouts.policies.mlp import MLP
-from nses.rollouts.tasks import mujoco as module
 from nses.rollouts.tasks.bodies import BODIES, REWARDS
 from nses.rollouts.tasks.catalog import make_task
 from nses.rollouts.tasks.mujoco import BodyEnv
@@ -88,55 +84,6 @@ def test_a_goal_belongs_to_the_reward_of_a_trap():
     assert make_task("humanoid-trap", trap={"back": 7.0}).goal == pytest.approx(7.1)
     assert make_task("humanoid-trap", reward="directional").goal is None
     assert make_task("humanoid-trap", trap=None).goal is None
-
-
-@pytest.mark.parametrize("task", ["humanoid", "humanoid-trap"])
-@pytest.mark.parametrize("name", ["paper", "smoke"])
-def test_the_papers_policy_has_166_673_parameters(task, name):
-    assert policy_of(recipe(task, name, "nsra-es"), make_task(task).facts).size == 166_673
-
-
-def test_the_papers_recipes_differ_in_their_generations():
-    trap, free = (recipe(t, "paper", "nsr-es") for t in ("humanoid-trap", "humanoid"))
-    assert (trap.generations, free.generations) == (800, 600)
-    assert replace(trap, task="humanoid", generations=600) == free
-    assert (free.n, free.members, free.evaluation_episodes) == (10_000, 5, 30)
-    assert (free.hidden, free.normalize, free.action_noise) == ((256, 256), True, 0.01)
-
-
-@pytest.mark.parametrize("name", GENERAL)
-@pytest.mark.parametrize("task", TASKS)
-def test_recipes_bear_the_name_that_they_are_asked_for_by(task, name):
-    config = recipe(task, name, "es")
-    assert (config.task, config.recipe, config.members) == (task, name, 1)
-
-
-def test_the_humanoid_is_simulated_as_in_the_paper():
-    environment = BodyEnv()
-    model, space = environment.model, environment.action_space
-    assert (model.opt.timestep, environment.body.frame_skip) == (0.003, 5)
-    assert (space.low == -np.float32(0.4)).all()
-    assert (space.high == np.float32(0.4)).all()
-    environment.reset(seed=0)
-    environment.step(STILL)
-    assert environment.data.time == pytest.approx(0.015)
-
-
-def test_the_humanoid_senses_itself_in_the_order_of_the_paper():
-    environment = BodyEnv()
-    observation, _ = environment.reset(seed=0)
-    for _ in range(12):
-        observation, *_ = environment.step(environment.action_space.high)
-    data = environment.data
-    sizes = [22, 23, 140, 84, 23, 84]
-    qpos, qvel, cinert, cvel, actuator, cfrc = np.split(observation, np.cumsum(sizes)[:-1])
-    np.testing.assert_array_equal(qpos, data.qpos[2:])
-    np.testing.assert_array_equal(qvel, data.qvel)
-    np.testing.assert_array_equal(cinert, data.cinert.ravel())
-    np.testing.assert_array_equal(cvel, data.cvel.ravel())
-    np.testing.assert_array_equal(actuator, data.qfrc_actuator)
-    np.testing.assert_array_equal(cfrc, data.cfrc_ext.ravel())
-    assert all(part.any() for part in (qpos, qvel, cinert, cvel, actuator, cfrc))
 
 
 def test_a_humanoid_that_lands_feels_its_weight_in_its_feet_and_nowhere_else():
@@ -371,53 +318,3 @@ def test_mujoco_is_not_imported_before_an_environment_is_made():
         "assert 'mujoco' not in sys.modules; task.make(); assert 'mujoco' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-
-
-@pytest.fixture
-def pictured():
-    """Makes environments that render, or skips where no OpenGL works."""
-
-    def make(identifier):
-        try:
-            return gym.make(identifier, render_mode="rgb_array").unwrapped
-        except ValueError as error:
-            pytest.skip(str(error))
-
-    return make
-
-
-@pytest.mark.parametrize("identifier", ["NSES/SwimmerTrap-v0", "NSES/HalfCheetah-v0"])
-def test_pictures_show_the_body_as_it_moves(identifier, pictured):
-    environment = pictured(identifier)
-    environment.reset(seed=0)
-    first = environment.render()
-    for action in actions(environment, 20):
-        environment.step(action)
-    second = environment.render()
-    for picture in (first, second):
-        assert (picture.shape, picture.dtype) == ((480, 480, 3), np.uint8)
-        assert picture.std() > 10
-    assert (first != second).any(axis=2).mean() > 0.01
-    environment.close()
-    assert gym.make(identifier).unwrapped.render() is None
-
-
-def test_pictures_show_the_walls(pictured):
-    pictures = []
-    for identifier in ("NSES/Humanoid-v0", "NSES/HumanoidTrap-v0"):
-        environment = pictured(identifier)
-        environment.reset(seed=0)
-        pictures.append(environment.render())
-        environment.close()
-    assert (pictures[0] != pictures[1]).any(axis=2).mean() > 0.05
-
-
-def test_rendering_passes_the_check_of_gymnasium(pictured):
-    check_env(pictured("NSES/AntTrap-v0"))
-
-
-def test_where_opengl_does_not_work_the_message_says_what_to_install(monkeypatch):
-    monkeypatch.setenv("MUJOCO_GL", "disabled")
-    monkeypatch.delattr(mujoco, "GLContext", raising=False)
-    with pytest.raises(ValueError, match=r"pictures need OpenGL.*libosmesa6.*MUJOCO_GL"):
-        module.BodyEnv(render_mode="rgb_array")

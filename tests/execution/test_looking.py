@@ -1,13 +1,11 @@
 """Training on environments that would take the whole program with them."""
 
-import os
-import subprocess
-import sys
 import threading
 
 import pytest
 
 import nses
+from commands import nses_command
 from hostile import Exits
 from nses.execution.evaluator import TaskBroken
 from nses.rollouts.behaviors import parse_behavior
@@ -57,17 +55,6 @@ def test_m5_a_module_that_exits_when_it_is_imported_cannot_be_loaded(tmp_path, m
         nses.train("exiting_module:Calm", run_dir=tmp_path / "run", **SMALL)
 
 
-def nses_command(directory, *words):
-    return subprocess.run(
-        [sys.executable, "-m", "nses", *words],
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
 @pytest.mark.parametrize("name", ["Exits", "Vanishes"])
 def test_m5_the_command_exits_with_2_where_an_environment_exits_with_0(tmp_path, name):
     done = nses_command(
@@ -76,10 +63,3 @@ def test_m5_the_command_exits_with_2_where_an_environment_exits_with_0(tmp_path,
     assert done.returncode == 2, done.stdout + done.stderr
     assert f"hostile:{name}" in done.stderr
     assert not (tmp_path / "runs").exists()
-
-
-def test_m5_a_thread_that_an_environment_left_does_not_keep_the_command_alive(tmp_path):
-    words = ("--recipe", "smoke", "--max-steps", "10", "--no-tensorboard", "--no-pictures")
-    done = nses_command(tmp_path, "train", "hostile:Lingers", *words, "--backend", "serial")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert list(tmp_path.rglob("best.safetensors"))

@@ -1,0 +1,38 @@
+"""Recipes: the paper's settings, and ours."""
+
+from dataclasses import replace
+
+import pytest
+
+from nses.experiment.settings.build import policy_of
+from nses.experiment.settings.recipes import GENERAL, recipe
+from nses.rollouts.tasks.catalog import make_task
+
+TASKS = {
+    "humanoid": "NSES/Humanoid-v0",
+    "humanoid-trap": "NSES/HumanoidTrap-v0",
+    "swimmer-trap": "NSES/SwimmerTrap-v0",
+    "ant-trap": "NSES/AntTrap-v0",
+    "halfcheetah": "NSES/HalfCheetah-v0",
+}
+
+
+@pytest.mark.parametrize("task", ["humanoid", "humanoid-trap"])
+@pytest.mark.parametrize("name", ["paper", "smoke"])
+def test_the_papers_policy_has_166_673_parameters(task, name):
+    assert policy_of(recipe(task, name, "nsra-es"), make_task(task).facts).size == 166_673
+
+
+def test_the_papers_recipes_differ_in_their_generations():
+    trap, free = (recipe(t, "paper", "nsr-es") for t in ("humanoid-trap", "humanoid"))
+    assert (trap.generations, free.generations) == (800, 600)
+    assert replace(trap, task="humanoid", generations=600) == free
+    assert (free.n, free.members, free.evaluation_episodes) == (10_000, 5, 30)
+    assert (free.hidden, free.normalize, free.action_noise) == ((256, 256), True, 0.01)
+
+
+@pytest.mark.parametrize("name", GENERAL)
+@pytest.mark.parametrize("task", TASKS)
+def test_recipes_bear_the_name_that_they_are_asked_for_by(task, name):
+    config = recipe(task, name, "es")
+    assert (config.task, config.recipe, config.members) == (task, name, 1)

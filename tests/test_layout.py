@@ -1,0 +1,82 @@
+"""Tests mirror the package: who knows a module knows where its tests are."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "src" / "nses"
+
+COMMANDS = "cli/test_cli.py"  # commands are tested together, as a person meets them
+
+# Modules whose tests have another name, since several are only seen at work together.
+ELSEWHERE = {
+    "__main__.py": COMMANDS,
+    "cli/arguments.py": COMMANDS,
+    "cli/check.py": "experiment/test_check.py",
+    "cli/compare.py": COMMANDS,
+    "cli/doctor.py": COMMANDS,
+    "cli/estimate.py": COMMANDS,
+    "cli/evaluate.py": COMMANDS,
+    "cli/export.py": "experiment/export/test_onnx.py",
+    "cli/info.py": COMMANDS,
+    "cli/render.py": "experiment/export/test_video.py",
+    "cli/replay.py": COMMANDS,
+    "cli/reproduce.py": "experiment/test_reproduce.py",
+    "cli/resume.py": COMMANDS,
+    "cli/tasks.py": COMMANDS,
+    "cli/train.py": COMMANDS,
+    "cli/watch.py": "experiment/showing/test_dashboard.py",
+    "core/values.py": "core/test_algorithms.py",  # they only hold
+    "execution/batch.py": "execution/test_processes.py",
+    "execution/output.py": "cli/test_output.py",
+    "experiment/doctor.py": COMMANDS,
+    "experiment/estimate.py": "experiment/settings/test_memory.py",
+    "experiment/evaluate.py": COMMANDS,
+    "experiment/fleet.py": "experiment/test_reproduce.py",
+    "experiment/runs/history.py": "experiment/runs/test_replay.py",
+    "experiment/settings/build.py": "experiment/test_train.py",
+    "experiment/showing/cells.py": "experiment/showing/test_tables.py",
+    "experiment/showing/info.py": "experiment/showing/test_terminal.py",
+    "experiment/showing/markup.py": "experiment/showing/test_report.py",
+    "experiment/showing/plot_parts.py": "experiment/showing/test_report.py",
+    "experiment/showing/plots.py": "experiment/showing/test_report.py",
+    "experiment/showing/progress.py": "experiment/showing/test_terminal.py",
+    "rollouts/look.py": "execution/test_looking.py",
+}
+
+MODULES = [
+    path.relative_to(PACKAGE) for path in sorted(PACKAGE.rglob("*.py")) if path.stem != "__init__"
+]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_every_module_has_its_tests_in_the_same_folder_or_a_note_of_where_they_are(
+    module: Path,
+) -> None:
+    twin = module.with_name(f"test_{module.name}")
+    assert (TESTS / ELSEWHERE.get(str(module), twin)).is_file()
+
+
+def test_notes_are_of_modules_that_have_no_twin() -> None:
+    assert ELSEWHERE.keys() <= {str(module) for module in MODULES}
+    for name in ELSEWHERE:
+        assert not (TESTS / name).with_name(f"test_{Path(name).name}").exists()
+
+
+def test_tests_do_not_import_each_other() -> None:
+    modules = {path.stem for path in TESTS.rglob("test_*.py")}
+    for path in TESTS.rglob("*.py"):
+        assert not imported_by(path) & modules, path
+
+
+def imported_by(path: Path) -> set[str]:
+    """Every part of the names that a file imports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names |= {node.module or "", *(alias.name for alias in node.names)}
+    return {part for name in names for part in name.split(".")}
