@@ -18,7 +18,6 @@ SMOKE = ["--recipe", "smoke", "--seed", "1", "--run-dir", "run"]
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("NSES_TRACEBACK", raising=False)
 
 
 def train(capsys, task, *arguments):

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import linecache
 import logging
 import math
 import os
@@ -20,16 +19,16 @@ import nses
 from benchmarks.fuzzing.damage import Damage
 from benchmarks.fuzzing.snapshots import generations_in, snapshot
 from nses.cli import main as command_line
+from nses.errors import NsesError
 from nses.experiment.analysis.comparison import compare
 from nses.experiment.analysis.live import Watcher
 from nses.experiment.analysis.stories import story_of
 from nses.experiment.runs import checkpoint
 from nses.experiment.runs.run import Run
-from nses.experiment.runs.storage import CheckpointRefused, StorageFailed
 from nses.experiment.showing.info import facts_of
 
 SOURCE = str(Path(nses.__file__).parent)
-DOCUMENTED = (CheckpointRefused, StorageFailed, FileNotFoundError)
+DOCUMENTED = (NsesError, FileNotFoundError)
 EXIT_CODES = {0, 2, 3, 4, 5, 130, 143}
 POLICIES = ("best", "final", "member:0", "member:1", "generation:3", "generation:2:candidate:1")
 MOST_NUMBERS = 10**6  # of an observation that is tried
@@ -121,21 +120,9 @@ def _tried(trial: Trial, name: str, call: Callable[[], Any]) -> Any:
     try:
         return call()
     except Exception as error:
-        if not _documented(error):
+        if not isinstance(error, DOCUMENTED):
             trial.findings.append(of_error("exception", name, error))
         return None
-
-
-def _documented(error: Exception) -> bool:
-    """Ours: a type that we promise, and for a ValueError a line of ours that raises it."""
-    if isinstance(error, DOCUMENTED):
-        return True
-    if type(error) is not ValueError or error.__traceback__ is None:
-        return False
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return frame.filename.startswith(SOURCE) and "raise" in linecache.getline(
-        frame.filename, frame.lineno or 0
-    )
 
 
 def of_error(kind: str, name: str, error: BaseException) -> Finding:

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any  # noqa: E402
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from nses import errors
     from nses.core.algorithms import ALGORITHMS, Algorithm, Hyperparameters, Search
     from nses.core.novelty import novelty
     from nses.core.ranks import centered_ranks
@@ -76,10 +77,13 @@ __all__ = [  # noqa: RUF022  (as a reader wants them)
     "Strategy", "Search", "search_of", "recipe", "Config",
     "make_task", "Task", "Behavior", "check_task", "check_policy",
     "ALGORITHMS", "Algorithm", "Hyperparameters", "centered_ranks", "novelty",
+    "errors",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return importlib.import_module("nses.errors")
     if name not in _HOMES:
         raise AttributeError(f"module 'nses' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

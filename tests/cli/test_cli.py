@@ -23,7 +23,6 @@ SMOKE = ["--recipe", "smoke", *PLAIN, "--seed", "1"]
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("NSES_TRACEBACK", raising=False)
 
 
 def call(capsys, *arguments):

@@ -24,7 +24,6 @@ def run(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("NSES_TRACEBACK", raising=False)
 
 
 def call(capsys, *words):

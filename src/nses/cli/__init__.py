@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
+from nses.errors import NsesError, Stopped, UsageError
 from nses.execution.cpus import ONE_THREAD
 from nses.execution.leaving import leave
 from nses.execution.output import forgiving, visible
@@ -86,7 +87,7 @@ def _chosen(argv: list[str]) -> int:
         close = difflib.get_close_matches(argv[0], list(COMMANDS), n=1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
         message = f"there is no command {argv[0]!r}.{hint} 'nses --help' lists all."
-        return _fail(2, ValueError(message))
+        return _fail(2, UsageError(message))
     os.environ.update(ONE_THREAD)  # as in the workers: other counts of threads give other bits
     try:
         return _guarded(_command(argv[0]), argv[1:])
@@ -96,29 +97,13 @@ def _chosen(argv: list[str]) -> int:
 
 def _guarded(command: Callable[[list[str]], int], argv: list[str]) -> int:
     """The command, with every way in which it can end as one clear line and an exit code."""
-    from nses.core.algorithms import NotFinite
-    from nses.execution.evaluator import TooManyFailures
-    from nses.experiment.fleet import RunsFailed
-    from nses.experiment.interruption import Stopped
-    from nses.experiment.runs.storage import CheckpointRefused, StorageFailed
-
     try:
         return command(argv)
-    except (Stopped, RunsFailed) as error:
+    except (NsesError, Stopped) as error:
         return _fail(error.exit_code, error)
-    except CheckpointRefused as error:
-        return _fail(3, error)
-    except StorageFailed as error:
-        return _fail(4, error)
-    except TooManyFailures as error:
-        return _fail(5, error)
-    except NotFinite as error:
-        return _fail(1, error)
     except MemoryError as error:
         return _fail(2, error, f"out of memory: {error}. Lower --n, --hidden or --workers.")
     except Exception as error:
-        if isinstance(error, ValueError) and not os.environ.get("NSES_TRACEBACK"):
-            return _fail(2, error)
         import traceback
 
         print(visible("".join(traceback.format_exception(error))), end="", file=sys.stderr)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
 import tyro
 
+from nses.errors import UsageError
 from nses.words import say
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def configuration(argv: list[str], command: str, description: str) -> "Config":
     wants_help = not {"-h", "--help"}.isdisjoint(argv)
     plain = [a for a in argv if a not in ("-h", "--help")]
     if not plain and not wants_help:
-        raise ValueError(f"'nses {command}' needs a task; 'nses tasks' lists some.")
+        raise UsageError(f"'nses {command}' needs a task; 'nses tasks' lists some.")
     first = parse(Arguments, plain, command, description, Arguments(task=""))
     base = recipe(first.task, first.recipe, first.algorithm)
     # Help alone, because tyro leaves out what stands on the line already.

@@ -8,6 +8,7 @@ from typing import Annotated
 import tyro
 
 from nses.cli.arguments import parse, terminal
+from nses.errors import UsageError
 from nses.words import say
 
 OUTPUT = "comparison"  # where one goes, if its user does not say
@@ -33,7 +34,7 @@ def command(argv: list[str]) -> int:
     from nses.experiment.showing.publish import draw_run, publish
 
     if not given.runs:
-        raise ValueError("'nses compare' needs a directory with runs: nses compare runs.")
+        raise UsageError("'nses compare' needs a directory with runs: nses compare runs.")
     console = terminal()
     stories, left_out = gathered(given.runs)
     runs = [story.run for story in stories]

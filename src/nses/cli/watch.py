@@ -6,6 +6,7 @@ from typing import Annotated
 import tyro
 
 from nses.cli.arguments import parse
+from nses.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Arguments:
 def command(argv: list[str]) -> int:
     given = parse(Arguments, argv, "watch", "A live page of runs while they train.")
     if not given.directories:
-        raise ValueError("'nses watch' needs a directory, such as runs.")
+        raise UsageError("'nses watch' needs a directory, such as runs.")
     from nses.experiment.showing.dashboard import serve
 
     def say(url: str) -> None:

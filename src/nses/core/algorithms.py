@@ -27,6 +27,7 @@ from nses.core.values import (
     Vector,
 )
 from nses.core.weight import Weight, adapt, keep
+from nses.errors import NotFinite
 
 LONGEST_REPORTED_BEHAVIOR = 16
 
@@ -85,10 +86,6 @@ class Hyperparameters:
     optimizer: str = "adam"
     distance: str = "squared-euclidean"
     moments_probability: float = 0.01
-
-
-class NotFinite(ArithmeticError):
-    """An update would have put NaN or infinity into theta. It was not applied."""
 
 
 def selection_probabilities(N: Floats) -> Floats:

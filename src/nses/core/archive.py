@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nses.core.traces import Trace, as_traces, is_trace
+from nses.errors import UsageError
 
 Behavior = NDArray[np.float64] | Trace  # a vector, (dimensions,), or a trace, (steps, bytes)
 
@@ -29,7 +30,7 @@ class Buffer:
         """Storage of the first `size` rows and those of b, and how many these are together."""
         added = np.atleast_2d(np.asarray(b, np.float64))
         if added.shape[1:] != self.data.shape[1:]:
-            raise ValueError(
+            raise UsageError(
                 f"the behaviors of this archive have {self.data.shape[1]} numbers, got an array "
                 f"of shape {np.shape(b)}."
             )
@@ -72,7 +73,7 @@ class Archive:
     def rows(self) -> NDArray[np.float64]:
         """All vectors, (|A|, dimensions), to be read only: newer and older values share them."""
         if isinstance(self.buffer, Traces):
-            raise ValueError("an archive of traces has no rows, they differ in length: use traces.")
+            raise UsageError("an archive of traces has no rows, they differ in length: use traces.")
         rows = self.buffer.data[: self.size]
         rows.flags.writeable = False
         return rows

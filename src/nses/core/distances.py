@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core.compiled import compiled
+from nses.errors import UsageError
 
 Floats = NDArray[np.float64]
 
@@ -30,12 +31,12 @@ DISTANCES = (*TRACE_DISTANCES, *VECTOR_DISTANCES)
 
 
 def check_distance(distance: str, traces: bool) -> None:
-    """ValueError unless there is such a distance between traces, or else between vectors."""
+    """UsageError unless there is such a distance between traces, or else between vectors."""
     if distance not in DISTANCES:
-        raise ValueError(f"distance must be one of {', '.join(DISTANCES)}, got {distance!r}.")
+        raise UsageError(f"distance must be one of {', '.join(DISTANCES)}, got {distance!r}.")
     fitting, kind = (TRACE_DISTANCES, "traces") if traces else (VECTOR_DISTANCES, "vectors")
     if distance not in fitting:
-        raise ValueError(
+        raise UsageError(
             f"behaviors that are {kind} need the distance {' or '.join(fitting)}, got {distance!r}."
         )
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from nses.core.compiled import compiled
 from nses.core.seeding import Purpose, generator
+from nses.errors import UsageError
 
 Table = NDArray[np.float32]
 
@@ -18,7 +19,7 @@ LARGEST = 1 << 26  # table, 256 MB
 def table_size(d: int) -> int:
     """Length of the table for d parameters: a power of two near 128 d, from 4 MB to 256 MB."""
     if d > LARGEST:
-        raise ValueError(
+        raise UsageError(
             f"a network may have at most {LARGEST:,} parameters, as many as the table of noise "
             f"has numbers, got {d:,}; choose fewer or smaller layers."
         )

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from nses.core.archive import Archive, Behavior, Buffer, archive_of
 from nses.core.distances import TRACE_DISTANCES, VECTOR_DISTANCES, check_distance, k_smallest
 from nses.core.traces import Trace, as_traces, is_trace, k_nearest_traces
+from nses.errors import UsageError
 
 TREE_FROM = 8192  # rows; below, scanning is as fast as a tree
 TREE_TAIL = 1024  # rows scanned behind the tree before it is built anew
@@ -38,7 +39,7 @@ def novelty(b: Any, archive: Any, k: int, distance: str = "squared-euclidean") -
     An empty archive gives 0; one with fewer than k entries is used whole.
     """
     if not isinstance(k, Integral) or k < 1:
-        raise ValueError(f"k counts nearest neighbours: a whole number, at least 1, got k={k}.")
+        raise UsageError(f"k counts nearest neighbours: a whole number, at least 1, got k={k}.")
     of_traces = distance in TRACE_DISTANCES
     check_distance(distance, of_traces)
     if of_traces:
@@ -59,7 +60,7 @@ def _among_traces(b: Any, archive: Any, k: int, distance: str) -> NDArray[np.flo
     """Distances to the k nearest, ascending, (n, k)."""
     A = archive.traces if isinstance(archive, Archive) else as_traces(archive)
     if len(A) < len(archive):
-        raise ValueError(f"{distance} is a distance between traces, the archive holds vectors.")
+        raise UsageError(f"{distance} is a distance between traces, the archive holds vectors.")
     k, root = min(k, len(A)), TRACE_DISTANCES[distance]
     newest_first = A[::-1]  # they are nearest as a rule, and the sooner is everything else too far
     queries = as_traces(b, A[0].shape[1] if A else None)
@@ -74,14 +75,14 @@ def _among_vectors(
 ) -> NDArray[np.float64]:
     A = archive if isinstance(archive, Archive) else archive_of(archive)
     if A.traces:
-        raise ValueError(f"{distance} is a distance between vectors, the archive holds traces.")
+        raise UsageError(f"{distance} is a distance between vectors, the archive holds traces.")
     if b.ndim > 2 or A.rows.ndim > 2:
-        raise ValueError(
+        raise UsageError(
             f"behaviors and archive must have shape (n, dimensions), got {b.shape} and "
             f"{A.rows.shape}."
         )
     if len(A) and b.shape[1] != A.rows.shape[1]:
-        raise ValueError(
+        raise UsageError(
             f"behaviors have {b.shape[1]} numbers, those of the archive {A.rows.shape[1]}."
         )
     return VECTOR_DISTANCES[distance](_k_nearest(b, A, min(k, len(A))))

@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nses.errors import UsageError
+
 
 def centered_ranks(x: ArrayLike, *, ordinal: bool = False) -> NDArray[np.float64]:
     """Ranks of x, (n,), scaled to [-1/2, 1/2]; ties share their mean rank.
@@ -12,9 +14,9 @@ def centered_ranks(x: ArrayLike, *, ordinal: bool = False) -> NDArray[np.float64
     """
     x = np.asarray(x, np.float64)
     if x.ndim != 1:
-        raise ValueError(f"centered_ranks takes one axis of numbers, got shape {x.shape}.")
+        raise UsageError(f"centered_ranks takes one axis of numbers, got shape {x.shape}.")
     if np.isnan(x).any():
-        raise ValueError("centered_ranks cannot rank NaN; leave those candidates out.")
+        raise UsageError("centered_ranks cannot rank NaN; leave those candidates out.")
     n = x.size
     if n < 2:
         return np.zeros(n)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nses.core.compiled import compiled
 from nses.core.distances import insert_sorted
+from nses.errors import UsageError
 
 Trace = NDArray[np.uint8]  # (T, C): at least one state, each of C bytes
 
@@ -25,12 +26,12 @@ def as_trace(b: Any, width: int | None = None) -> Trace:
     """A view of a trace as the compiled code takes it, which nobody writes through."""
     if not is_trace(b) or not 1 <= b.shape[1] <= WIDEST or len(b) == 0:
         kind = f"{b.dtype} {b.shape}" if isinstance(b, np.ndarray) else type(b).__name__
-        raise ValueError(
+        raise UsageError(
             "a trace must be a uint8 array of shape (steps, bytes), with a step at least and "
             f"{WIDEST} bytes at most, got {kind}."
         )
     if width not in (None, b.shape[1]):
-        raise ValueError(f"states must all have as many bytes, got {width} and {b.shape[1]}.")
+        raise UsageError(f"states must all have as many bytes, got {width} and {b.shape[1]}.")
     trace = np.ascontiguousarray(b).view()
     trace.flags.writeable = False
     return trace

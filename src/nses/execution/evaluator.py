@@ -16,6 +16,7 @@ from nses.core.noise import perturb
 from nses.core.novelty import novelty
 from nses.core.traces import Trace, as_trace
 from nses.core.values import Candidates, Evaluation
+from nses.errors import TaskBroken, TooManyFailures, UsageError
 from nses.execution.shared import Field
 from nses.rollouts.episode import Episode, Player, WarmsUp, never, player
 from nses.rollouts.foreign import errors_only
@@ -26,14 +27,6 @@ log = logging.getLogger("nses")
 
 OPEN, DONE, FAILED = 0, 1, 2  # states of a candidate
 MOST_FAILURES = 0.05  # share of the candidates of a generation
-
-
-class TooManyFailures(RuntimeError):
-    """More evaluations failed than a generation can do without."""
-
-
-class TaskBroken(ValueError):
-    """Not a single episode of the task could be played."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +55,12 @@ class Plan:
 
 
 def check_behavior(plan: Plan, b: Any) -> None:
-    """ValueError unless a behavior has the shape of the task's: NumPy would repeat one to fit."""
+    """UsageError unless a behavior has the shape of the task's: NumPy would repeat one to fit."""
     name, size = plan.task.behavior.name, plan.behavior_size
     if plan.traces:
         as_trace(b)
     elif np.shape(b) != (size,):
-        raise ValueError(
+        raise UsageError(
             f"behavior {name!r} must have {size} numbers, shape ({size},), got shape {np.shape(b)};"
             " return as many in every episode."
         )

@@ -17,6 +17,7 @@ from typing import Any
 
 import cloudpickle
 
+from nses.errors import UsageError
 from nses.execution.cpus import ONE_THREAD
 
 PATIENCE = 5.0  # seconds that a process which is not playing may take to read or write a message
@@ -36,19 +37,19 @@ REMEDIES = {
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """What the system refuses while processes and their memory are set up, as a ValueError."""
+    """What the system refuses while processes and their memory are set up, as a UsageError."""
     try:
         yield
     except OSError as error:
         if error.errno not in REMEDIES:
             raise
-        raise ValueError(
+        raise UsageError(
             f"worker processes cannot be started: {error.strerror}. {REMEDIES[error.errno]}, "
             "or use --backend serial."
         ) from error
 
 
-class Unsendable(ValueError):
+class Unsendable(UsageError):
     """A task that cannot leave this process."""
 
 

@@ -7,7 +7,7 @@ from nses.rollouts.tasks.task import Task
 
 
 def check(task: Task, deadline: float) -> list[str]:
-    """What was checked, a line each; TaskBroken or another ValueError at the first violation."""
+    """What was checked, a line each; TaskBroken or another UsageError at the first violation."""
     if is_ours(task):
         check_task(task)
         facts = task.facts

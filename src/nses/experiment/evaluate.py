@@ -12,6 +12,7 @@ from nses.core.archive import Behavior
 from nses.core.seeding import Purpose, episode_seeds
 from nses.core.traces import is_trace
 from nses.core.values import Candidates
+from nses.errors import UsageError
 from nses.execution.serial import Serial
 from nses.experiment.runs.encoding import standard
 from nses.experiment.runs.place import same_place
@@ -63,7 +64,7 @@ def evaluate(
 ) -> Tested:
     """Episodes that training has not seen: another stream of seeds, chosen by `seed`."""
     if episodes < 1:
-        raise ValueError(f"episodes must be at least 1, got {episodes}.")
+        raise UsageError(f"episodes must be at least 1, got {episodes}.")
     run = run if isinstance(run, Run) else load(run)
     theta, moments = run.parameters(policy)
     chosen = run.task(task)

@@ -15,9 +15,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from nses.errors import RunsFailed, Stopped
 from nses.execution.cpus import ONE_THREAD
 from nses.execution.spawn import signal_name
-from nses.experiment.interruption import Interruption, Stopped
+from nses.experiment.interruption import Interruption
 from nses.experiment.runs.log import METRICS, numbers_in
 from nses.experiment.runs.storage import CheckpointRefused, regular_file
 from nses.experiment.settings.command import practical_flags, train_words
@@ -170,16 +171,6 @@ def train_all(
         raise KeyboardInterrupt if stop.signum == signal.SIGINT else Stopped(stop.signum)
     if failed:
         raise RunsFailed(len(jobs), failed)
-
-
-class RunsFailed(Exception):
-    """Some runs did not get to their end; the exit code is theirs where they agree."""
-
-    def __init__(self, jobs: int, failed: dict[str, tuple[str, int]]):
-        names = ", ".join(f"{name} ({fault})" for name, (fault, _) in failed.items())
-        super().__init__(f"{len(failed)} of {jobs} runs failed: {names}.")
-        codes = {code for _, code in failed.values()}
-        self.exit_code = codes.pop() if len(codes) == 1 and min(codes) > 0 else 1
 
 
 @contextmanager

@@ -9,19 +9,6 @@ import threading
 from types import FrameType
 
 
-class Stopped(BaseException):
-    """Training was asked to stop and did; what was committed is on disk.
-
-    Not an Exception, as KeyboardInterrupt is none: who catches errors does not mean this.
-    """
-
-    def __init__(self, signum: int):
-        super().__init__(
-            f"stopped by {signal.Signals(signum).name}; all finished generations are kept"
-        )
-        self.exit_code = 128 + signum
-
-
 class Interruption:
     """While active, these signals set a flag. Only the main thread can listen to signals."""
 

@@ -16,11 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from nses.core.algorithms import ALGORITHMS
+from nses.errors import RunsFailed, Stopped, UsageError
 from nses.execution.cpus import usable_cpus
 from nses.experiment.analysis.comparison import contests_of
 from nses.experiment.analysis.gather import gathered
-from nses.experiment.fleet import Job, Progress, Reached, RunsFailed, reached, train_all
-from nses.experiment.interruption import Stopped
+from nses.experiment.fleet import Job, Progress, Reached, reached, train_all
 from nses.experiment.runs.place import same_place
 from nses.experiment.runs.run import CONFIG, load
 from nses.experiment.runs.storage import CheckpointRefused, contained, slug, storing
@@ -80,14 +80,14 @@ def reproduce(
     """
     if not 1 <= seeds.stop - seeds.start <= MOST_RUNS:
         count = seeds.stop - seeds.start
-        raise ValueError(f"runs must be at least 1 and at most {MOST_RUNS:,}, got {count}.")
+        raise UsageError(f"runs must be at least 1 and at most {MOST_RUNS:,}, got {count}.")
     fixed = sorted(FIXED & {*(settings or {})})
     if fixed:
-        raise ValueError(f"settings cannot change {', '.join(fixed)}: the experiment decides it.")
+        raise UsageError(f"settings cannot change {', '.join(fixed)}: the experiment decides it.")
     if workers is not None and workers < 1:
-        raise ValueError(f"workers must be at least 1, got {workers}.")
+        raise UsageError(f"workers must be at least 1, got {workers}.")
     if side_by_side is not None and side_by_side < 1:
-        raise ValueError(f"side_by_side must be at least 1, got {side_by_side}.")
+        raise UsageError(f"side_by_side must be at least 1, got {side_by_side}.")
     with same_place():  # which modules of users may leave while they are imported
         jobs = _jobs(experiment, recipe, seeds, directory, settings or {})
     progress = {job: reached(job.directory, done=finished(job)) for job in jobs}
@@ -135,7 +135,7 @@ def _jobs(
 
 
 def finished(job: Job) -> bool:
-    """Whether nothing is left to do; ValueError where the directory holds another run.
+    """Whether nothing is left to do; UsageError where the directory holds another run.
 
     A damaged run counts as unfinished: training into it repairs it, or says why it cannot.
     """
@@ -149,7 +149,7 @@ def finished(job: Job) -> bool:
         if there > here:
             lines.append(f"generations: {here} here, {there} there")
         if lines:
-            raise ValueError(
+            raise UsageError(
                 f"{job.directory} holds a run with other settings:\n  " + "\n  ".join(lines) + "\n"
                 "Give another --directory, or the recipe with which it was begun."
             )
@@ -182,12 +182,12 @@ def text_of(value: Any) -> str:
 
 
 def settings_from(pairs: Iterable[str]) -> dict[str, Any]:
-    """NAME=VALUE pairs, values as JSON where they are; ValueError names one that is none."""
+    """NAME=VALUE pairs, values as JSON where they are; UsageError names one that is none."""
     settings = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
-            raise ValueError(f"settings are NAME=VALUE, as in n=50, got {pair!r}.")
+            raise UsageError(f"settings are NAME=VALUE, as in n=50, got {pair!r}.")
         settings[name.replace("-", "_")] = value_of(f"setting {name}", text)
     return settings
 

@@ -23,6 +23,7 @@ from nses.core.novelty import novelty
 from nses.core.seeding import Purpose, generator
 from nses.core.traces import Trace, as_traces, is_trace
 from nses.core.values import Best, Member
+from nses.errors import UsageError
 from nses.experiment.settings.build import hyperparameters_of
 from nses.experiment.settings.config import SETTINGS, Config, changed
 from nses.experiment.settings.memory import total_bytes
@@ -56,12 +57,12 @@ class Strategy:
         **settings: Any,
     ):
         if algorithm not in ALGORITHMS:
-            raise ValueError(
+            raise UsageError(
                 f"algorithm must be one of {', '.join(ALGORITHMS)}, got {algorithm!r}."
             )
         members = settings.pop("members", None)
         for name in set(settings) & UNUSED:
-            raise ValueError(f"{name} has no meaning for a Strategy: the evaluation is yours.")
+            raise UsageError(f"{name} has no meaning for a Strategy: the evaluation is yours.")
         thetas = _population(
             theta, members, 5 if ALGORITHMS[algorithm].population else 1, sigma, seed
         )
@@ -80,7 +81,7 @@ class Strategy:
         self.d = thetas.shape[1]
         asked = 4 * self.d * (config.n + len(thetas))
         if asked > total_bytes():
-            raise ValueError(
+            raise UsageError(
                 f"ask() would return {config.n + len(thetas):,} vectors of {self.d:,} numbers, "
                 f"{asked / 1e9:,.1f} GB; this machine has {total_bytes() / 1e9:,.1f} GB: lower n."
             )
@@ -121,15 +122,15 @@ class Strategy:
         f = np.array(returns, np.float64)
         b = _rows(behaviors, h.distance)
         if self.chosen < 0:
-            raise ValueError("tell() needs the vectors of an ask() before it.")
+            raise UsageError("tell() needs the vectors of an ask() before it.")
         if f.shape != (known + h.n,) or len(b) != len(f):
-            raise ValueError(
+            raise UsageError(
                 f"tell() takes a return and a behavior for each of the {known + h.n} vectors "
                 f"asked, got {f.shape} returns and {len(b)} behaviors."
             )
         played = np.isfinite(f) & [is_trace(x) or np.isfinite(x).all() for x in b]
         if not played[:known].all():
-            raise ValueError("the unperturbed members (the first rows) need finite results.")
+            raise UsageError("the unperturbed members (the first rows) need finite results.")
         before = dict(vars(self))
         try:
             self._learn(f, b, played)
@@ -195,10 +196,10 @@ def _population(
     rows = np.array(theta, np.float32)
     if rows.ndim == 2:
         if members is not None and members != len(rows):
-            raise ValueError(f"theta has {len(rows)} rows, one per member, but members={members}.")
+            raise UsageError(f"theta has {len(rows)} rows, one per member, but members={members}.")
         return rows
     if rows.ndim != 1 or rows.size == 0:
-        raise ValueError(f"theta must be a vector (d,) or one per member (M, d), got {rows.shape}.")
+        raise UsageError(f"theta must be a vector (d,) or one per member (M, d), got {rows.shape}.")
     others = [
         rows + np.float32(sigma) * rng.standard_normal(rows.size, np.float32)
         for rng in (

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nses.core.algorithms import NotFinite, Search
+from nses.core.algorithms import Search
 from nses.core.values import State
-from nses.execution.evaluator import TaskBroken
+from nses.errors import CheckpointRefused, NotFinite, Stopped, StorageFailed, TaskBroken, UsageError
 from nses.execution.looking import look
-from nses.experiment.interruption import Interruption, Stopped
+from nses.experiment.interruption import Interruption
 from nses.experiment.runs import checkpoint
 from nses.experiment.runs.endings import ARCHIVE, BEST, has_ended, mend_archive, write_ending
 from nses.experiment.runs.history import HISTORY, line_of
@@ -40,9 +40,7 @@ from nses.experiment.runs.run import (
     write_config,
 )
 from nses.experiment.runs.storage import (
-    CheckpointRefused,
     DirectoryLock,
-    StorageFailed,
     contained,
 )
 from nses.experiment.settings.build import reference_of, search_of, task_of
@@ -78,7 +76,7 @@ def train(
     it is continued; where it holds another one, CheckpointRefused says how they differ.
     """
     if not isinstance(task, str | Task):
-        raise ValueError(
+        raise UsageError(
             "task must be the name of a task, a Gymnasium id, 'module:attribute' or an nses.Task "
             f"(which an environment of your own becomes), got {task!r}."
         )
@@ -177,7 +175,7 @@ def _opened(directory: Path) -> DirectoryLock:
         return DirectoryLock(directory)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise ValueError(f"run_dir has a part that is too long for a name: {error}") from error
+            raise UsageError(f"run_dir has a part that is too long for a name: {error}") from error
         raise StorageFailed(f"cannot write to the run directory {directory}: {error}") from error
 
 
@@ -200,7 +198,7 @@ def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -
     _refuse_another(directory, differences(config, stored))
     done = loaded.state.generation
     if done > config.generations:
-        raise ValueError(
+        raise UsageError(
             f"{directory} already has {done} generations, more than the {config.generations} that "
             "were asked for; give another --run-dir (run_dir=...) for a shorter run."
         )

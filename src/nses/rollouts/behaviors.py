@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nses.errors import UsageError
 from nses.rollouts.foreign import errors_only
 
 Probe = Callable[[Any, dict[str, Any]], Sequence[float] | NDArray[Any]]
@@ -37,7 +38,7 @@ class Behavior:
 
     def __post_init__(self) -> None:
         if self.summary not in SUMMARIES:
-            raise ValueError(
+            raise UsageError(
                 f"summary must be one of {', '.join(SUMMARIES)}, got {self.summary!r}."
             )
 
@@ -115,7 +116,7 @@ class Trace:
         with np.errstate(invalid="ignore"):
             row = seen.astype(np.uint8)
         if not np.array_equal(row, seen):
-            raise ValueError(
+            raise UsageError(
                 f"a trace holds bytes, whole numbers from 0 to 255, got {seen}; use final, mean or "
                 "trajectory for other numbers."
             )
@@ -132,7 +133,7 @@ def _vector(name: str, seen: Any) -> NDArray[Any]:
             return numbers
     except (TypeError, ValueError):
         pass
-    raise ValueError(
+    raise UsageError(
         f"behavior {name!r} must return numbers, one or more, got {reprlib.repr(seen)}."
     )
 
@@ -140,7 +141,7 @@ def _vector(name: str, seen: Any) -> NDArray[Any]:
 def _check_size(name: str, expected: int, unit: str, size: int) -> None:
     """Arrays of other sizes would be repeated to fit, or fit by chance."""
     if size != expected:
-        raise ValueError(
+        raise UsageError(
             f"behavior {name!r} must have {expected} {unit} at every step of an episode, as at "
             f"first, got {size}."
         )
@@ -162,10 +163,10 @@ def parse_behavior(text: str) -> Behavior:
         return Behavior(text, _observation_probe(text, names), summary)
     if summary in SUMMARIES and not dash:
         if not names:
-            raise ValueError(f"behavior {text!r} names no info key; write for example 'final:x,y'.")
+            raise UsageError(f"behavior {text!r} names no info key; write for example 'final:x,y'.")
         return Behavior(text, _info_probe(names), summary)
     if summary in SUMMARIES or not colon:
-        raise ValueError(
+        raise UsageError(
             f"behavior must be '{'|'.join(SUMMARIES)}:KEY,...' (keys of info), "
             f"'final-observation:0,1', {', '.join(RAM)} (of Atari) or "
             f"'package.module:attribute', got {text!r}."
@@ -176,7 +177,7 @@ def parse_behavior(text: str) -> Behavior:
     if callable(found):
         probe: Any = found  # what it returns, `nses.check_task` finds out
         return Behavior(text, probe)
-    raise ValueError(
+    raise UsageError(
         f"behavior {text!r} must be an nses.Behavior or a function of (observation, info), "
         f"got {type(found).__name__}."
     )
@@ -191,7 +192,7 @@ def load_attribute(name: str, role: str) -> Any:
         for part in attribute.split("."):
             found = getattr(found, part)
     except Exception as error:  # whatever a module does when it is imported
-        raise ValueError(
+        raise UsageError(
             f"cannot load {role} {name!r}: {error}. Expected 'package.module:attribute', "
             "importable from here (current directory or PYTHONPATH)."
         ) from error
@@ -221,13 +222,13 @@ def _module(name: str) -> ModuleType:
 def _observation_probe(text: str, names: tuple[str, ...]) -> Probe:
     for name in names:
         if not name.isdecimal():
-            raise ValueError(f"behavior {text!r}: indices are 0, 1, 2 and so on, got {name!r}.")
+            raise UsageError(f"behavior {text!r}: indices are 0, 1, 2 and so on, got {name!r}.")
     indices = [int(name) for name in names]
 
     def probe(observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
         flat = _numbers(observation)
         if indices and max(indices) >= flat.size:
-            raise ValueError(
+            raise UsageError(
                 f"behavior {text!r}: the observation has {flat.size} numbers, 0 to {flat.size - 1}."
             )
         return flat[indices] if indices else flat
@@ -251,7 +252,7 @@ def _info_probe(keys: tuple[str, ...]) -> Probe:
             return np.concatenate([np.asarray(info[key]).reshape(-1) for key in keys])
         except KeyError as error:
             known = ", ".join(sorted(map(str, info))) or "none"
-            raise ValueError(
+            raise UsageError(
                 f"info has no key {error.args[0]!r} for the behavior; its keys are: {known}. "
                 "Without keys, use final-observation:0,1."
             ) from None

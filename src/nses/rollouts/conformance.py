@@ -1,6 +1,6 @@
 """Whether a user's own task or policy can be trained with: Gymnasium's `check_env`, for plug-ins.
 
-Both checks raise ValueError at the first violation: what was expected, what came, what to do.
+Both checks raise UsageError at the first violation: what was expected, what came, what to do.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from nses.core.distances import check_distance
 from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, generator
+from nses.errors import UsageError
 from nses.rollouts.behaviors import Behavior
 from nses.rollouts.episode import Episode, GymnasiumPlayer, check_shapes
 from nses.rollouts.foreign import errors_only, generators_kept, seed_global_generators
@@ -46,7 +47,7 @@ def _check_task(task: Task) -> None:
     _copy(task, "the task")
     with closing(_make(task)) as environment, closing(_make(task)) as another:
         if environment is another:
-            raise ValueError(
+            raise UsageError(
                 "task.make() must make a new environment at every call, got the same one twice; "
                 "write make=lambda: MyEnv(), not make=lambda: environment."
             )
@@ -60,9 +61,9 @@ def _check_task(task: Task) -> None:
         short = _play(task, environment, 2, actions[:1])
         for difference in differences(task, another):
             if difference:
-                raise ValueError(difference)
+                raise UsageError(difference)
     if task.behavior.summary != "trace" and short.behavior.size != first.behavior.size:
-        raise ValueError(
+        raise UsageError(
             f"behaviors must have the same length in all episodes, got {short.behavior.size} "
             f"numbers after one step and {first.behavior.size} after {len(first.rows) - 1}; pad "
             "short episodes, for example with their last state."
@@ -77,7 +78,7 @@ def check_policy(policy: Policy, task: Task | None = None) -> None:
     theta = _initial_theta(policy, d)
     size = moments_size_of(policy)
     if size not in (0, inputs):
-        raise ValueError(
+        raise UsageError(
             f"moments_size must be {inputs} as observation_size is, or 0 for a policy that does "
             f"not look at the moments of observations, got {size!r}."
         )
@@ -89,12 +90,12 @@ def check_policy(policy: Policy, task: Task | None = None) -> None:
     seen = moments.merge(Moments(2, *(of_all[:size] for of_all in sums)))
     y, later = _respond(policy, theta, moments, x), _respond(policy, theta, seen, x)
     if later.shape != y.shape:
-        raise ValueError(
+        raise UsageError(
             "the policy must give as many outputs whatever the moments of the observations, "
             f"got shape {y.shape} at first and {later.shape} after two observations."
         )
     if not np.array_equal(_respond(_copy(policy, "the policy"), theta, moments, x), y):
-        raise ValueError(
+        raise UsageError(
             "the policy must give the same outputs after a trip through cloudpickle, as on its "
             "way to the workers; keep nothing outside of it that its outputs depend on."
         )
@@ -105,12 +106,12 @@ def check_policy(policy: Policy, task: Task | None = None) -> None:
 
 def _check_settings(task: Task) -> None:
     if not isinstance(task, Task):
-        raise ValueError(
+        raise UsageError(
             f"check_task takes an nses.Task, got {type(task).__name__}; nses.make_task makes one "
             "of a name, nses.Task(name, make, behavior, step_limit) of your own environment."
         )
     if not isinstance(task.behavior, Behavior):
-        raise ValueError(
+        raise UsageError(
             f"task.behavior must be an nses.Behavior, got {type(task.behavior).__name__}; "
             "write nses.Behavior(name, function of (observation, info))."
         )
@@ -122,7 +123,7 @@ def _make(task: Task) -> gym.Env[Any, Any]:
     with _calling("task.make()"):
         environment = task.make()
     if not isinstance(environment, gym.Env):
-        raise ValueError(
+        raise UsageError(
             f"task.make() must return a gymnasium.Env, got {type(environment).__name__}; "
             "derive the class from gymnasium.Env."
         )
@@ -155,7 +156,7 @@ def _play(task: Task, environment: gym.Env[Any, Any], seed: int, actions: Sequen
     with _calling("the behavior"):
         b = record.result(observation, info)
     if b.size == 0 or not np.isfinite(b).all():
-        raise ValueError(
+        raise UsageError(
             f"a behavior must be one or more finite numbers, got {_short(b)} after "
             f"{len(rows) - 1} step(s)."
         )
@@ -165,7 +166,7 @@ def _play(task: Task, environment: gym.Env[Any, Any], seed: int, actions: Sequen
 def _row(environment: gym.Env[Any, Any], observation: Any, reward: Any, end: bool) -> Floats:
     space = environment.observation_space
     if not space.contains(observation):
-        raise ValueError(
+        raise UsageError(
             f"observations must lie in the observation space {space}, got {observation!r}; "
             "mind shape, dtype and bounds."
         )
@@ -173,7 +174,7 @@ def _row(environment: gym.Env[Any, Any], observation: Any, reward: Any, end: boo
         value = float(reward)
     row = np.concatenate([[value, end], input_of(space).flatten(observation)])
     if not np.isfinite(row).all():
-        raise ValueError(
+        raise UsageError(
             "rewards and observations must be finite, got the reward "
             f"{value} with the observation {_short(row[2:])}."
         )
@@ -216,7 +217,7 @@ def _check_episode(expected: Episode, episode: Episode, case: str) -> None:
     }
     for name, (a, b) in compared.items():
         if not np.array_equal(a, b, equal_nan=True):
-            raise ValueError(
+            raise UsageError(
                 f"the compiled loop must play the episodes of the Gymnasium environment, bit for "
                 f"bit, but its {name} was {_short(b)} instead of {_short(a)} ({case}); do the "
                 "same arithmetic in the same order, or leave task.native away."
@@ -235,14 +236,14 @@ def _initial_theta(policy: Policy, d: int) -> Vector:
         theta, again = (policy.init(rng) for rng in rngs)
     kind = getattr(theta, "dtype", type(theta).__name__)
     if np.shape(theta) != (d,) or kind != np.float32:
-        raise ValueError(
+        raise UsageError(
             f"policy.init must give a float32 vector of shape ({d},), one number per parameter "
             f"(policy.size), got {kind} of shape {np.shape(theta)}."
         )
     if not np.isfinite(theta).all():
-        raise ValueError(f"policy.init must give finite numbers, got {_short(theta)}.")
+        raise UsageError(f"policy.init must give finite numbers, got {_short(theta)}.")
     if not np.array_equal(theta, again):
-        raise ValueError(
+        raise UsageError(
             "policy.init must give the same parameters for the same random numbers, got "
             f"{_short(theta)}, then {_short(again)}; draw them from rng only."
         )
@@ -258,14 +259,14 @@ def _check_pure(
     y = _respond(policy, theta, moments, x)
     for name, (now, before) in kept.items():
         if not np.array_equal(now, before):
-            raise ValueError(f"the policy must not modify {name}; work on a copy.")
+            raise UsageError(f"the policy must not modify {name}; work on a copy.")
 
     respond = policy.bind(theta, moments)
     respond(x)
     respond(other_x)
     again = np.array(respond(x))
     if not np.array_equal(again, y):
-        raise ValueError(
+        raise UsageError(
             "the policy must give the same output for the same observation, got "
             f"{_short(y)}, then {_short(again)}; keep no state between steps or episodes."
         )
@@ -275,7 +276,7 @@ def _check_pure(
     buffer *= np.float32(0.5)
     halved, expected = (_respond(policy, v, moments, x) for v in (buffer, buffer.copy()))
     if not np.array_equal(halved, expected):
-        raise ValueError(
+        raise UsageError(
             "policy.bind must look at the numbers in theta at every call, got the output of the "
             "numbers that an array held before; remember nothing by array."
         )
@@ -286,12 +287,12 @@ def _respond(policy: Policy, theta: Vector, moments: Moments, x: Floats) -> NDAr
         y = policy.bind(theta, moments)(x)
     if not isinstance(y, np.ndarray) or y.ndim != 1 or y.dtype.kind != "f":
         kind = getattr(y, "dtype", type(y).__name__)
-        raise ValueError(
+        raise UsageError(
             "a policy must give a float vector, one number per action dimension or choice, "
             f"got {kind} of shape {np.shape(y)}."
         )
     if not np.isfinite(y).all():
-        raise ValueError(
+        raise UsageError(
             f"a policy with fresh parameters must give finite outputs, got {_short(y)} for the "
             f"observation {_short(x)}."
         )
@@ -301,7 +302,7 @@ def _respond(policy: Policy, theta: Vector, moments: Moments, x: Floats) -> NDAr
 def _whole_number(owner: object, name: str) -> int:
     value = getattr(owner, name, None)
     if not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(
+        raise UsageError(
             f"{name} of {type(owner).__name__} must be a whole number of at least 1, got {value!r}."
         )
     return int(value)
@@ -312,7 +313,7 @@ def _copy(plugin: T, name: str) -> T:
     try:
         return cloudpickle.loads(cloudpickle.dumps(plugin))
     except Exception as error:
-        raise ValueError(
+        raise UsageError(
             f"{name} must pass through cloudpickle on its way to the workers, got "
             f"{type(error).__name__}: {error}; make open files, locks and simulators where they "
             "are used, not before."
@@ -321,11 +322,11 @@ def _copy(plugin: T, name: str) -> T:
 
 @contextmanager
 def _calling(what: str) -> Iterator[None]:
-    """An exception in a user's code, as a ValueError that says where it came from."""
+    """An exception in a user's code, as a UsageError that says where it came from."""
     try:
         yield
     except Exception as error:
-        raise ValueError(f"{what} must work, got {type(error).__name__}: {error}") from error
+        raise UsageError(f"{what} must work, got {type(error).__name__}: {error}") from error
 
 
 def _short(numbers: Any) -> str:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, generator
+from nses.errors import UsageError
 from nses.rollouts.foreign import Interrupted, seed_global_generators
 from nses.rollouts.native.network import take_in
 from nses.rollouts.policies import Policy, moments_size_of
@@ -196,14 +197,14 @@ def check_shapes(policy: Policy, inputs: Input, outputs: Output) -> None:
     Asked once, before the first step: compiled code does not look where arrays end.
     """
     if policy.observation_size != inputs.size:
-        raise ValueError(
+        raise UsageError(
             f"the policy must take the {inputs.size} numbers of an observation, its "
             f"observation_size is {policy.observation_size}; make it {inputs.size}."
         )
     theta = policy.init(generator(0, 0, 0, Purpose.POLICY_INIT))
     y = policy.bind(theta, initial(moments_size_of(policy)))(np.zeros(inputs.size))
     if np.shape(y) != (outputs.size,):
-        raise ValueError(
+        raise UsageError(
             f"the policy must give {outputs.size} numbers, one per action dimension or choice, "
             f"got an output of shape {np.shape(y)}."
         )

@@ -24,7 +24,7 @@ class Look:
 
 
 def stages(task: Task, thorough: bool = False) -> Iterator[Stage]:
-    """The look, stage by stage; ValueError where the task does not work.
+    """The look, stage by stage; UsageError where the task does not work.
 
     A thorough one ends with all of `check_task`, any other with a comparison of a few episodes.
     """

@@ -7,7 +7,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from nses.rollouts.foreign import Quit, errors_only, generators_kept, seed_global_generators
+from nses.errors import TaskBroken
+from nses.rollouts.foreign import errors_only, generators_kept, seed_global_generators
 from nses.rollouts.tasks.task import Task
 
 Reference = NDArray[np.uint8]  # observations, (count, ...)
@@ -21,8 +22,12 @@ def random_observations(task: Task, count: int, rng: np.random.Generator) -> Ref
     try:
         with generators_kept(), errors_only():
             return np.stack(_observations(task, environment, count, rng))
-    except Quit as error:
-        raise ValueError(f"random play in {task.name!r} failed: {error}") from error
+    except MemoryError:  # not the fault of the task
+        raise
+    except Exception as error:
+        raise TaskBroken(
+            f"random play in {task.name!r} failed: {type(error).__name__}: {error}"
+        ) from error
     finally:
         with suppress(Exception):  # it has shown enough
             environment.close()

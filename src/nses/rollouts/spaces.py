@@ -10,6 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from nses.errors import UsageError
+
 Floats = NDArray[np.float64]
 
 
@@ -34,7 +36,7 @@ def input_of(space: spaces.Space[Any]) -> Input:
     """How to flatten observations of a space."""
     found = _input_of(space)
     if found.size < 1:
-        raise ValueError(f"observations must have one number at least, got {space}.")
+        raise UsageError(f"observations must have one number at least, got {space}.")
     return found
 
 
@@ -57,7 +59,7 @@ def _input_of(space: spaces.Space[Any]) -> Input:
             return Input(
                 size, lambda o: np.asarray(spaces.flatten(space, o), np.float64).reshape(size)
             )
-    raise ValueError(
+    raise UsageError(
         f"observations must come from a space that flattens to numbers, got {space}; "
         "wrap the environment, for example with gymnasium.wrappers.TransformObservation."
     )
@@ -67,7 +69,7 @@ def output_of(space: spaces.Space[Any]) -> Output:
     """How to turn network outputs into actions of a space. Actions never leave the space."""
     found = _output_of(space)
     if found.size < 1:
-        raise ValueError(f"actions must have one number at least, got {space}.")
+        raise UsageError(f"actions must have one number at least, got {space}.")
     return found
 
 
@@ -85,7 +87,7 @@ def _output_of(space: spaces.Space[Any]) -> Output:
                 return y if y.dtype == dtype else y.astype(dtype)
 
             return Output(int(np.prod(shape)), clip, continuous=True)
-    raise ValueError(
+    raise UsageError(
         f"actions must come from a Discrete space or a Box of floats, got {space}; "
         "wrap the environment, for example with gymnasium.wrappers.TransformAction."
     )
@@ -137,7 +139,7 @@ def describe(space: spaces.Space[Any]) -> dict[str, Any]:
             return {"dict": {name: describe(part) for name, part in space.items()}}
         case spaces.Tuple():
             return {"tuple": [describe(part) for part in space]}
-    raise ValueError(f"a space of this kind cannot be stored: {space}.")
+    raise UsageError(f"a space of this kind cannot be stored: {space}.")
 
 
 LARGEST = 1 << 24  # numbers in an observation that a file may ask us to make room for
@@ -147,12 +149,12 @@ def space_from(description: dict[str, Any]) -> spaces.Space[Any]:
     """The space that `describe` described."""
     match description:
         case {"box": shape} | {"multibinary": shape} if math.prod(shape) > LARGEST:
-            raise ValueError(f"a space of shape {shape} is larger than any that can be used.")
+            raise UsageError(f"a space of shape {shape} is larger than any that can be used.")
         case {"discrete": n} if n > LARGEST:
-            raise ValueError(f"a space of {n} choices is larger than any that can be used.")
+            raise UsageError(f"a space of {n} choices is larger than any that can be used.")
         case {"box": shape, "low": low, "high": high, "dtype": dtype}:
             if not np.issubdtype(np.dtype(dtype), np.number):
-                raise ValueError(f"a Box has numbers, got dtype {dtype!r}.")
+                raise UsageError(f"a Box has numbers, got dtype {dtype!r}.")
             low, high = (
                 np.array(bound, np.float64).astype(dtype) * np.ones(shape, dtype)
                 for bound in (low, high)
@@ -169,7 +171,7 @@ def space_from(description: dict[str, Any]) -> spaces.Space[Any]:
             return spaces.Dict(OrderedDict((k, space_from(part)) for k, part in parts.items()))
         case {"tuple": parts}:
             return spaces.Tuple([space_from(part) for part in parts])
-    raise ValueError(f"no space is described by {description!r}.")
+    raise UsageError(f"no space is described by {description!r}.")
 
 
 def _bounds(values: NDArray[Any]) -> Any:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nses.errors import UsageError
 from nses.experiment.analysis.gather import reason_of, refuse_odd
 from nses.experiment.analysis.stories import Story, directories_of_runs
 from nses.experiment.runs.log import LARGEST_METRICS, LONGEST_LINE, METRICS, metrics_in
@@ -109,7 +110,7 @@ class Watcher:
         self.directories = [Path(d) for d in directories]
         missing = [str(d) for d in self.directories if not d.is_dir()]
         if missing:
-            raise ValueError(
+            raise UsageError(
                 f"{', '.join(missing)} is not a directory; "
                 "'nses watch' takes run directories, or directories of runs such as runs."
             )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core.values import Floats
+from nses.errors import UsageError
 from nses.experiment.analysis.statistics import median_interval
 from nses.experiment.runs.log import METRICS, read_metrics
 from nses.experiment.runs.run import CONFIG, Ending, Run, load
@@ -112,12 +113,13 @@ def find_runs(paths: Iterable[str | Path]) -> list[Run]:
 
 
 def directories_in(paths: Iterable[str | Path]) -> list[Path]:
-    """Where runs are, here and below, each once; ValueError where there is none."""
+    """Where runs are, here and below, each once; UsageError where there is none."""
     found: dict[str, Path] = {}
     for path in map(Path, paths):
-        below = [Path(p) for p in directories_of_runs(path)]
+        named = "\0" not in str(path)  # no system has such a name
+        below = [Path(p) for p in directories_of_runs(path)] if named else []
         if not below:
-            raise ValueError(
+            raise UsageError(
                 f"{path} holds no run: neither it nor a directory in it has a {CONFIG}. "
                 "'nses train' and 'nses reproduce' make some."
             )

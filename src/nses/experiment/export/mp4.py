@@ -11,6 +11,7 @@ from tempfile import TemporaryFile
 import numpy as np
 from numpy.typing import NDArray
 
+from nses.errors import UsageError
 from nses.experiment.runs.storage import StorageFailed, replacing
 
 Picture = NDArray[np.uint8]  # (height, width, 3)
@@ -19,13 +20,13 @@ QUALITY = 20  # constant rate factor: 0 loses nothing, 51 is the worst
 
 
 def encoder() -> str:
-    """Where ffmpeg is; ValueError without the extra."""
+    """Where ffmpeg is; UsageError without the extra."""
     try:
         from imageio_ffmpeg import get_ffmpeg_exe
 
         return get_ffmpeg_exe()
     except (ImportError, RuntimeError) as error:
-        raise ValueError(
+        raise UsageError(
             f"videos need the extra 'video': pip install 'nses[video]' ({error})."
         ) from None
 

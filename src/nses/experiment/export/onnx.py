@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nses.core.moments import CLIP
 from nses.core.seeding import Purpose, generator
+from nses.errors import UsageError
 from nses.experiment.export.model_card import MODEL_CARD, model_card
 from nses.experiment.runs.run import Run, TrainedPolicy
 from nses.experiment.runs.storage import storing, write_atomically
@@ -261,7 +262,7 @@ def played_observations(run: Run, policy: TrainedPolicy, count: int) -> list[Any
 
 
 def difference(run: Run, which: str, model: bytes, observations: Sequence[Any]) -> float:
-    """The largest between outputs of the file and of the policy; ValueError if it is too large.
+    """The largest between outputs of the file and of the policy; UsageError if it is too large.
 
     Actions must be the same where they are numbers, and a choice where it is not a close one.
     """
@@ -290,7 +291,7 @@ def difference(run: Run, which: str, model: bytes, observations: Sequence[Any]) 
             apart = np.abs(a.astype(np.float64) - policy(o)).max()
             wrong = float(apart) / scale - float(np.finfo(a.dtype).eps)  # two roundings may differ
         if not (off <= allowed and wrong <= allowed):  # NaN is not
-            raise ValueError(
+            raise UsageError(
                 f"the ONNX file does not act like the policy: its outputs differ by {off:.2g}, "
                 f"its actions by {wrong:.2g}, where at most {allowed:g} is allowed; it was not "
                 "written. Please report this, with the versions of onnx and onnxruntime."
@@ -306,7 +307,7 @@ def export(
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401
     except ImportError as error:
-        raise ValueError(
+        raise UsageError(
             f"ONNX files need the extra 'onnx': pip install 'nses[onnx]' ({error})."
         ) from None
     policy = run.policy(which)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nses.core.moments import Moments
 from nses.core.seeding import Purpose, episode_seeds
+from nses.errors import UsageError
 from nses.experiment.export.captions import Frame, fill, sheet_of
 from nses.experiment.export.mp4 import Picture, encoder, mp4
 from nses.experiment.runs.place import absolute, same_place
@@ -75,9 +76,9 @@ def render(
     A candidate of the past (generation:G:candidate:I) is seen in the one episode that it played.
     """
     if episodes < 1:
-        raise ValueError(f"episodes must be at least 1, got {episodes}.")
+        raise UsageError(f"episodes must be at least 1, got {episodes}.")
     if grid and policy != "best":
-        raise ValueError(f"a grid shows all members, so leave out the policy {policy!r}.")
+        raise UsageError(f"a grid shows all members, so leave out the policy {policy!r}.")
     name = MEMBERS if grid else policy.replace(":", "-")
     path = run.path / f"{name}.mp4" if output is None else Path(output)
     if "candidate" in policy:
@@ -112,7 +113,7 @@ def shoot(
 ) -> Video:
     """Plays one scene after the other and writes what is seen, picture by picture."""
     if fps is not None and not 0 < fps <= FASTEST:
-        raise ValueError(f"fps must be greater than 0 and at most {FASTEST:g}, got {fps}.")
+        raise UsageError(f"fps must be greater than 0 and at most {FASTEST:g}, got {fps}.")
     encoder()  # before minutes are spent on pictures
     config, task = run.config, visible(run, max_steps, own)
     policy = policy_of(config, run.facts, run.reference)
@@ -139,7 +140,7 @@ def visible(run: Run, max_steps: int | None = None, own: Task | None = None) -> 
     task = run.task(own)
     if own is None:
         others = (x for x in run.config.environment if not x.startswith("render_mode="))
-        with suppress(ValueError):  # a Task makes its environment itself: perhaps a visible one
+        with suppress(UsageError):  # a Task makes its environment itself: perhaps a visible one
             task = task_of(replace(run.config, environment=(*others, "render_mode=rgb_array")))
     limit = step_limit_of(task.name, task.step_limit, max_steps)
     return task.revised(step_limit=limit)
@@ -223,8 +224,8 @@ def _picture(task: Task, environment: gym.Env[Any, Any]) -> Picture:
     raise _invisible(task, f"its picture is {type(picture).__name__}")
 
 
-def _invisible(task: Task, reason: object) -> ValueError:
-    return ValueError(
+def _invisible(task: Task, reason: object) -> UsageError:
+    return UsageError(
         f"{task.name!r} cannot show itself: {reason or 'it has no render()'}. Its environment must "
         "take render_mode='rgb_array' and then render() uint8 pictures (height, width, 3)."
     )

@@ -13,6 +13,7 @@ from nses.core.noise import fill_table, perturb, table_size
 from nses.core.seeding import Purpose, episode_seeds
 from nses.core.traces import is_trace
 from nses.core.values import Candidates, Evaluation, Member, Vector
+from nses.errors import UsageError
 from nses.execution.batch import part_of
 from nses.execution.evaluator import Runner, result_fields
 from nses.experiment.runs import checkpoint
@@ -62,7 +63,7 @@ def parse_past(which: str) -> dict[str, int]:
     known = (["generation"], ["generation", "member"], ["generation", "candidate"])
     whole = len(names) == len(numbers) and all(number.isdecimal() for number in numbers)
     if names not in known or not whole:
-        raise ValueError(
+        raise UsageError(
             "a policy of the past is generation:G, generation:G:member:J or "
             f"generation:G:candidate:I, got {which!r}."
         )
@@ -79,11 +80,11 @@ def rebuild(
     """
     members, n = run.config.members, run.config.n
     if generation < (0 if candidate is None else 1):
-        raise ValueError(f"generations are counted from 1 (0: the first members), got {generation}")
+        raise UsageError(f"generations are counted from 1 (0: the first members), got {generation}")
     if member is not None and not 0 <= member < members:
-        raise ValueError(f"member must be from 0 to {members - 1}, got {member}.")
+        raise UsageError(f"member must be from 0 to {members - 1}, got {member}.")
     if candidate is not None and not 0 <= candidate < n:
-        raise ValueError(f"candidate must be from 0 to {n - 1}, got {candidate}.")
+        raise UsageError(f"candidate must be from 0 to {n - 1}, got {candidate}.")
     search = _search(run)
     lines = _lines(run, search, generation)
     chosen = lines[generation].member if generation in lines else 0
@@ -98,7 +99,7 @@ def rebuild(
         score = _score(run, since, m)
         return Replay(generation, m, None, rebuilt.theta, rebuilt.moments, episodes, score)
     if member is not None and member != chosen:
-        raise ValueError(
+        raise UsageError(
             f"the candidates of generation {generation} are those of member {chosen}, got {member}."
         )
     parent = _member(run, search, lines, generation - 1, chosen)
@@ -174,7 +175,7 @@ def _lines(run: "Run", search: Search, generation: int) -> dict[int, Line]:
         lines[line.generation] = line
     if generation and generation not in lines:
         last = max((r["generation"] for r in run.metrics), default=0)
-        raise ValueError(
+        raise UsageError(
             f"{run.path} has no history of generation {generation}; it has got to {last}."
             if generation > last
             else f"the history of generation {generation} is missing in {run.path}: the disk was "

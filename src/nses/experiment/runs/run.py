@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from nses.core.archive import Archive, archive_of
 from nses.core.moments import Moments
 from nses.core.values import Best, State
+from nses.errors import UsageError
 from nses.experiment.runs import checkpoint, encoding
 from nses.experiment.runs.checkpoint import Loaded
 from nses.experiment.runs.endings import ARCHIVE, BEST, UNKNOWN, Ending, read_ending
@@ -89,7 +90,7 @@ class Run:
             return member.theta, member.moments
         kind, _, number = which.partition(":")
         if kind != "member" or not number.isdecimal() or int(number) >= len(members):
-            raise ValueError(
+            raise UsageError(
                 f"policy must be best, final, member:0 to member:{len(members) - 1}, generation:G "
                 f"or generation:G:candidate:I, got {which!r}."
             )
@@ -206,7 +207,7 @@ class Run:
     def task(self, own: Task | None = None) -> Task:
         """The task of this run; a Task of one's own has to be brought along."""
         if own is None and self.own_task:
-            raise ValueError(
+            raise UsageError(
                 f"{self.path} was trained on a Task object, which only Python can bring along: "
                 "nses.resume(run_dir, task=...) or nses.evaluate(run, task=...)."
             )
@@ -303,7 +304,7 @@ def load(directory: str | Path) -> Run:
 def read_config(path: Path) -> dict[str, Any]:
     file = path / CONFIG
     if not os.path.lexists(file):
-        raise ValueError(
+        raise UsageError(
             f"{path} is not a run: it has no {CONFIG}. 'nses train' makes one, "
             "under runs/TASK/ALGORITHM/seed-SEED."
         )
@@ -387,7 +388,7 @@ def directory_of(config: Config) -> Path:
     """Where the run of a configuration is kept."""
     if config.run_dir is not None:
         if not config.run_dir or "\0" in config.run_dir:
-            raise ValueError(f"run_dir must be the path of a directory, got {config.run_dir!r}.")
+            raise UsageError(f"run_dir must be the path of a directory, got {config.run_dir!r}.")
         return Path(config.run_dir)
     name = f"{slug(config.task)}/{config.algorithm}/seed-{config.seed}"
     contained("runs", name)  # no link may lead out of it

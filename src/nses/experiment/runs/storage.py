@@ -12,23 +12,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Self
 
+from nses.errors import CheckpointRefused, StorageFailed, UsageError
+
 LOCK = ".lock"
 LONGEST_NAME = 100
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
-class StorageFailed(OSError):
-    """The disk did not take what it was given; exit 4."""
-
-
-class CheckpointRefused(Exception):
-    """What is on disk is damaged, foreign or of another run, and is not used; exit 3."""
-
-
 def safe_name(name: str) -> str:
     """`name`, if it can be one component of a path on any system and nothing else."""
     if not NAME.fullmatch(name):
-        raise ValueError(
+        raise UsageError(
             f"a name has 1 to {LONGEST_NAME} letters, digits, '.', '_' or '-' and begins with a "
             f"letter or a digit, got {_shown(name)}; choose another one."
         )
@@ -42,7 +36,7 @@ def contained(directory: str | Path, name: str) -> Path:
     base = Path(os.path.realpath(directory))
     path = Path(os.path.realpath(base / name))
     if path == base or not path.is_relative_to(base):
-        raise ValueError(
+        raise UsageError(
             f"{_shown(name)} leads out of {base}, to {path}; replace the link by a directory."
         )
     return path
@@ -59,7 +53,7 @@ def slug(task_name: str) -> str:
         or not any(map(str.isalnum, task_name))  # in any script
         or any(part in ("", ".", "..") for part in task_name.split("/"))
     ):
-        raise ValueError(
+        raise UsageError(
             "a task is named by a Gymnasium id such as CartPole-v1 or ALE/Pong-v5, or by "
             f"module:attribute, in at most {LONGEST_NAME} characters, got {_shown(task_name)}."
         )
@@ -180,7 +174,7 @@ class DirectoryLock:
             except BlockingIOError:
                 holder = os.pread(descriptor, 200, 0).decode(errors="replace")
                 os.close(descriptor)
-                raise ValueError(
+                raise UsageError(
                     f"{directory} is in use by {holder or 'another process'}; "
                     "wait for it, stop it, or choose another --run-dir."
                 ) from None

@@ -11,6 +11,7 @@ from nses.core.distances import check_distance
 from nses.core.noise import Table, fill_table, table_size
 from nses.core.seeding import Purpose, generator
 from nses.core.values import Evaluate
+from nses.errors import UsageError
 from nses.execution.evaluator import Plan
 from nses.execution.processes import Processes
 from nses.execution.serial import Serial
@@ -37,7 +38,7 @@ def task_of(config: Config, own: Task | None = None) -> Task:
             **config.environment_arguments,
         )
     elif config.environment:
-        raise ValueError("a Task makes its environment itself and takes no environment arguments.")
+        raise UsageError("a Task makes its environment itself and takes no environment arguments.")
     else:
         task = own.revised(
             behavior=None if config.behavior is None else parse_behavior(config.behavior),
@@ -53,7 +54,7 @@ def policy_of(config: Config, facts: Facts, reference: Reference | None = None) 
     inputs, outputs = input_of(facts.observation_space), output_of(facts.action_space)
     if has_pixels(facts):
         if reference is None:
-            raise ValueError("a policy that sees pixels needs the reference batch of its run.")
+            raise UsageError("a policy that sees pixels needs the reference batch of its run.")
         return Conv(outputs.size, reference)
     sizes = (inputs.size, *config.hidden, outputs.size)
     return MLP(sizes, config.activation, config.normalize)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from nses.errors import UsageError
 from nses.experiment.settings.setting import Kind, Setting, declared, setting, settings_of
 
 
@@ -153,7 +154,7 @@ def value_of(name: str, text: str) -> Any:
     except ValueError:  # also a number of more digits than Python reads
         return text
     except RecursionError:
-        raise ValueError(f"{name} is nested too deeply, got {text[:20]}...") from None
+        raise UsageError(f"{name} is nested too deeply, got {text[:20]}...") from None
 
 
 SETTINGS = settings_of(Config)
@@ -166,7 +167,7 @@ _HINTS = get_type_hints(Config)
 
 
 def changed(config: Config, changes: Mapping[str, Any]) -> Config:
-    """`config` with these settings, checked; ValueError lists all that is wrong."""
+    """`config` with these settings, checked; UsageError lists all that is wrong."""
     errors = []
     accepted: dict[str, Any] = {}
     for name, value in changes.items():
@@ -193,14 +194,14 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
     for name, declaration in SETTINGS.items():
         errors += declaration.violations(name, getattr(new, name))
     if errors:
-        raise ValueError("\n".join(errors))
+        raise UsageError("\n".join(errors))
     return new
 
 
 def from_dict(values: Mapping[str, Any]) -> Config:
     """A configuration as it was stored."""
     if not isinstance(values.get("task"), str):
-        raise ValueError("the configuration names no task.")
+        raise UsageError("the configuration names no task.")
     return changed(Config(task=values["task"]), values)
 
 

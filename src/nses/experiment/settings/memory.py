@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from nses.core.noise import table_size
+from nses.errors import UsageError
 from nses.execution.batch import batch_fields
 from nses.execution.cpus import usable_cpus
 from nses.execution.evaluator import result_fields
@@ -64,7 +65,7 @@ def _read(path: Path) -> str:
 
 
 def check_memory(config: Config, task: Task) -> None:
-    """ValueError where candidates and members alone need more memory than there is."""
+    """UsageError where candidates and members alone need more memory than there is."""
     policy = policy_of(config, task.facts, ANY_REFERENCE)
     d, m = policy.size, moments_size_of(policy)
     table = 4 * table_size(d)
@@ -74,7 +75,7 @@ def check_memory(config: Config, task: Task) -> None:
     members = config.members * (OPTIMIZED * 4 * d + 2 * 8 * m)
     needed, there = table + candidates + members, total_bytes()
     if needed > there:
-        raise ValueError(
+        raise UsageError(
             f"n={config.n}, evaluation_episodes={config.evaluation_episodes} and "
             f"members={config.members} of {d:,} parameters need {needed / 1e9:,.1f} GB of memory, "
             f"this machine has {there / 1e9:,.1f} GB; lower the largest of them."

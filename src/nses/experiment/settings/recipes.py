@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from nses.errors import UsageError
 from nses.experiment.settings.config import Config
 from nses.rollouts.tasks.games import letters
 
@@ -16,7 +17,7 @@ def recipe(task: str, name: str, algorithm: str) -> Config:
     """The configuration of a recipe for a task; tasks without their own use the general ones."""
     own = TASK_RECIPES.get(task, ATARI if task.startswith("atari:") else {})
     if name not in GENERAL:
-        raise ValueError(f"recipe must be one of {', '.join(GENERAL)}, got {name!r}.")
+        raise UsageError(f"recipe must be one of {', '.join(GENERAL)}, got {name!r}.")
     return own.get(name, GENERAL[name])(task, algorithm)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
+from nses.errors import UsageError
 from nses.experiment.analysis.comparison import Group, grouped
 from nses.experiment.analysis.live import Live, View, Watcher
 from nses.experiment.analysis.stories import AXES, Story
@@ -24,7 +25,7 @@ try:
     from flask import Response, abort, request
     from werkzeug.serving import WSGIRequestHandler, make_server
 except ImportError as error:
-    raise ValueError(
+    raise UsageError(
         f"'nses watch' needs Dash ({error.name} is missing): pip install 'nses[dashboard]'"
     ) from error
 
@@ -62,9 +63,9 @@ def serve(
 ) -> None:
     """Shows the runs in these directories on 127.0.0.1 until Ctrl-C; port 0 is any free one."""
     if not 0 <= port < 65536:
-        raise ValueError(f"port must be 0 to 65535, got {port}.")
+        raise UsageError(f"port must be 0 to 65535, got {port}.")
     if not 0.1 <= interval <= 3600:
-        raise ValueError(f"interval must be 0.1 to 3600 seconds, got {interval:g}.")
+        raise UsageError(f"interval must be 0.1 to 3600 seconds, got {interval:g}.")
     app = dashboard(Watcher(directories), interval)
     import scipy.stats  # noqa: F401  (which takes a second that the first page would wait)
 
@@ -73,7 +74,7 @@ def serve(
         try:
             listener.bind(("127.0.0.1", port))
         except OSError as error:
-            raise ValueError(
+            raise UsageError(
                 f"port {port} cannot be used ({error.strerror}); choose another with --port."
             ) from error
         listener.listen(128)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core.compiled import compiled
+from nses.errors import UsageError
 
 SIDE, STACK = 84, 4
 WIDTH = 160  # of every screen
@@ -81,7 +82,7 @@ class Camera:
 
     def __init__(self, height: int, width: int):
         if width != WIDTH or not SIDE <= height <= TALLEST:
-            raise ValueError(
+            raise UsageError(
                 f"a screen must be {WIDTH} pixels wide and {SIDE} to {TALLEST} high, "
                 f"got {width} × {height}."
             )

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core.moments import Moments
+from nses.errors import UsageError
 
 
 class Policy(Protocol):
@@ -39,9 +40,9 @@ class Policy(Protocol):
 
 
 def check_theta(theta: NDArray[np.float32], size: int) -> None:
-    """ValueError unless theta is (size,): compiled code does not look where an array ends."""
+    """UsageError unless theta is (size,): compiled code does not look where an array ends."""
     if np.shape(theta) != (size,):
-        raise ValueError(
+        raise UsageError(
             f"a policy of {size:,} parameters takes theta of shape ({size},), "
             f"got {np.shape(theta)}."
         )

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core.moments import Moments
+from nses.errors import UsageError
 from nses.rollouts.native.convolution import (
     CHANNELS,
     INPUTS,
@@ -45,10 +46,10 @@ class Conv:
 
     def __post_init__(self) -> None:
         if self.actions < 1:
-            raise ValueError(f"a policy needs at least 1 action, got {self.actions}.")
+            raise UsageError(f"a policy needs at least 1 action, got {self.actions}.")
         shape, kind = np.shape(self.reference), getattr(self.reference, "dtype", None)
         if len(shape) != 4 or shape[0] < 2 or shape[1:] != PIXELS or kind != np.uint8:
-            raise ValueError(
+            raise UsageError(
                 "reference must be uint8 observations of shape (n, 84, 84, 4), n at least 2 and "
                 f"128 in the paper, got {kind or type(self.reference).__name__} of shape {shape}; "
                 "take them from random play in the task."
@@ -96,7 +97,7 @@ class Conv:
 
         def act(observation: NDArray[Any]) -> NDArray[np.float32]:
             if observation.shape != shape:
-                raise ValueError(
+                raise UsageError(
                     f"an observation must have shape {shape}, got {observation.shape}."
                 )
             see(observation, room.image)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core.moments import Moments
+from nses.errors import UsageError
 from nses.rollouts.native.network import ACTIVATIONS, respond
 from nses.rollouts.policies import check_theta
 
@@ -25,10 +26,10 @@ class MLP:
 
     def __post_init__(self) -> None:
         if len(self.sizes) < 2 or min(self.sizes) < 1:
-            raise ValueError(f"an MLP needs layers of at least 1 unit each, got {self.sizes}.")
+            raise UsageError(f"an MLP needs layers of at least 1 unit each, got {self.sizes}.")
         if self.activation not in ACTIVATIONS:
             known = " or ".join(ACTIVATIONS)
-            raise ValueError(f"activation must be {known}, got {self.activation!r}.")
+            raise UsageError(f"activation must be {known}, got {self.activation!r}.")
 
     @property
     def size(self) -> int:
@@ -63,7 +64,7 @@ class MLP:
         if not self.normalize:
             return NO_MOMENTS, NO_MOMENTS
         if not moments.sum.shape == moments.square.shape == (self.observation_size,):
-            raise ValueError(
+            raise UsageError(
                 f"a policy of {self.observation_size} inputs takes moments of as many numbers, got "
                 f"sums of shape {moments.sum.shape} and squares of shape {moments.square.shape}."
             )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, generator
+from nses.errors import UsageError
 from nses.rollouts.behaviors import RAM
 from nses.rollouts.episode import SLICE, Episode, Interrupted, never
 from nses.rollouts.native.network import take_in
@@ -40,9 +41,9 @@ def game_of(name: str) -> str:
             hint = f"Did you mean {' or '.join(known[each] for each in close)}?"
         else:
             hint = f"There are {', '.join(sorted(known.values()))}."
-        raise ValueError(f"no Atari game is called {name!r}. {hint}")
+        raise UsageError(f"no Atari game is called {name!r}. {hint}")
     if ALEInterface.isSupportedROM(_rom_of(game)) is None:  # the emulator would end the process
-        raise ValueError(f"{game!r} needs two players; choose a game for one.")
+        raise UsageError(f"{game!r} needs two players; choose a game for one.")
     return game
 
 
@@ -50,7 +51,7 @@ def _rom_of(game: str) -> str:
     try:
         return str(roms.get_rom_path(game))
     except OSError as error:
-        raise ValueError(
+        raise UsageError(
             f"the ROM of {game!r} cannot be read: {error}. Unset ALE_ROMS_DIR, or install ale-py "
             "again: it brings all ROMs."
         ) from error
@@ -61,7 +62,7 @@ class Emulator:
 
     def __init__(self, game: str, noops: int = NOOPS):
         if not isinstance(noops, int) or noops < 1:
-            raise ValueError(f"noops must be a whole number of at least 1, got {noops!r}.")
+            raise UsageError(f"noops must be a whole number of at least 1, got {noops!r}.")
         ALEInterface.setLoggerMode(LoggerMode.Error)
         self.noops = noops
         self.ale = ALEInterface()
@@ -173,7 +174,7 @@ class AtariEnv(gym.Env[NDArray[np.uint8], Any]):
         except TypeError:
             index = -1
         if not 0 <= index < len(self.emulator.actions):
-            raise ValueError(
+            raise UsageError(
                 f"an action must be a whole number from 0 to {len(self.emulator.actions) - 1}, "
                 f"got {action!r}."
             )
@@ -212,7 +213,7 @@ class AtariPlayer:
         theta = policy.init(generator(0, 0, 0, Purpose.POLICY_INIT))
         y, choices = policy.bind_frames(theta)(self.emulator.frames), len(self.emulator.actions)
         if y.shape != (choices,):
-            raise ValueError(
+            raise UsageError(
                 f"the policy must give {choices} numbers, one per action of the game, got an "
                 f"output of shape {y.shape}."
             )

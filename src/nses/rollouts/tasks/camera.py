@@ -14,6 +14,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from nses.errors import UsageError
+
 PIXELS = 480
 SHADOWS = 2048  # pixels; half of MuJoCo's own: a quarter less time without a GPU, the same look
 
@@ -56,14 +58,14 @@ class Camera:
 
 @contextmanager
 def opengl() -> Iterator[None]:
-    """MUJOCO_GL as it has to be here for whoever asks for it; what then fails is a ValueError."""
+    """MUJOCO_GL as it has to be here for whoever asks for it; what then fails is a UsageError."""
     said = os.environ.get("MUJOCO_GL")
     try:
         if backend := said or _in_memory():
             os.environ["MUJOCO_GL"] = backend
         yield
     except Exception as error:  # from any of several libraries
-        raise ValueError(
+        raise UsageError(
             "pictures need OpenGL, which does not work here: "
             f"{str(error).rstrip('.')}. Without a screen, install OSMesa (Debian and Ubuntu: "
             "apt-get install libosmesa6) and set MUJOCO_GL=osmesa, or with a GPU set "

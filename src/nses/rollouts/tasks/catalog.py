@@ -5,6 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from nses.errors import UsageError
 from nses.rollouts.behaviors import Behavior, load_attribute, parse_behavior
 from nses.rollouts.episode import Player
 from nses.rollouts.policies import Policy
@@ -116,7 +117,7 @@ def _atari(name: str, arguments: dict[str, Any], max_steps: int | None) -> Task:
     from nses.rollouts.tasks import atari
 
     if "game" in arguments:
-        raise ValueError(f"the game is part of the name; write {ATARI}{arguments['game']}.")
+        raise UsageError(f"the game is part of the name; write {ATARI}{arguments['game']}.")
     game, spec = atari.game_of(name.removeprefix(ATARI)), gymnasium.spec_of("NSES/Atari-v0")
     noops = arguments.get("noops", atari.NOOPS)
     known = set(arguments) <= {"noops"}  # what the player knows how to do
@@ -137,14 +138,14 @@ def _own(
     found = load_attribute(name, "task")
     if isinstance(found, Task):
         if arguments:
-            raise ValueError(
+            raise UsageError(
                 f"task {name!r} makes its environment itself and takes no arguments for it, "
                 f"got {', '.join(arguments)}."
             )
         limit = gymnasium.step_limit_of(name, found.step_limit, max_steps)
         return found.revised(step_limit=limit)
     if not callable(found):
-        raise ValueError(
+        raise UsageError(
             f"task {name!r} must be an nses.Task or make a Gymnasium environment, "
             f"got {type(found).__name__}."
         )

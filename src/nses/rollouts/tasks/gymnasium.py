@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
+from nses.errors import UsageError
 from nses.rollouts.behaviors import load_attribute
 from nses.rollouts.tasks.task import Task
 
@@ -17,19 +18,19 @@ EXTRAS = {name: ("atari", "ale_py") for name in ("ALE/", "NSES/Atari", "atari:")
 
 
 def check_extra(name: str) -> None:
-    """ValueError if a task of this name needs an extra that is not installed."""
+    """UsageError if a task of this name needs an extra that is not installed."""
     for beginning, (extra, module) in EXTRAS.items():
         if name.startswith(beginning):
             try:
                 importlib.import_module(module)
             except ImportError:
-                raise ValueError(
+                raise UsageError(
                     f"{name!r} needs the extra {extra!r}: pip install 'nses[{extra}]'."
                 ) from None
 
 
 def spec_of(identifier: str, others: Iterable[str] = ()) -> EnvSpec:
-    """The registered specification of an id; else ValueError with the closest ids and `others`."""
+    """The registered specification of an id; else UsageError with the closest ids and `others`."""
     check_extra(identifier)
     try:
         return gym.spec(identifier)
@@ -38,7 +39,7 @@ def spec_of(identifier: str, others: Iterable[str] = ()) -> EnvSpec:
     known = [*others, *gym.registry]
     close = difflib.get_close_matches(identifier, known, n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
-    raise ValueError(
+    raise UsageError(
         f"no task or Gymnasium environment is called {identifier!r}.{hint} "
         "'nses tasks' lists what there is; your own environment can be named 'module:attribute'."
     )
@@ -56,7 +57,7 @@ def make_environment(spec: EnvSpec, arguments: dict[str, Any]) -> gym.Env[Any, A
     try:
         environment = gym.make(spec, disable_env_checker=True, **arguments)
     except (gym.error.Error, ImportError, TypeError) as error:
-        raise ValueError(f"{spec.id!r} cannot be made: {error}") from error
+        raise UsageError(f"{spec.id!r} cannot be made: {error}") from error
     return _watched(environment)
 
 
@@ -109,9 +110,9 @@ class _WithRAM(gym.Wrapper[Any, Any, Any, Any]):
 def step_limit_of(name: str, limit: int | None, max_steps: int | None) -> int:
     """The step limit of an episode: the environment's own, or a lower one of the user's."""
     if max_steps is not None and max_steps < 1:
-        raise ValueError(f"max_steps must be at least 1, got {max_steps}.")
+        raise UsageError(f"max_steps must be at least 1, got {max_steps}.")
     if limit is None and max_steps is None:
-        raise ValueError(
+        raise UsageError(
             f"{name!r} has no step limit of its own, so an episode might never end; "
             "give one with --max-steps (max_steps=...)."
         )

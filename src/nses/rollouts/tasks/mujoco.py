@@ -17,6 +17,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from nses.core.moments import Moments, initial
+from nses.errors import UsageError
 from nses.rollouts.episode import FIRST_SLICE, SLICE, ActionNoise, Episode, Interrupted, never
 from nses.rollouts.native.body import (
     BLEW_UP,
@@ -233,5 +234,5 @@ def native(task: Task, policy: MLP, arguments: Mapping[str, Any]) -> BodyPlayer 
 
 def _choice(what: str, name: str, table: dict[str, Any]) -> Any:
     if name not in table:
-        raise ValueError(f"{what} must be one of {', '.join(table)}, got {name!r}.")
+        raise UsageError(f"{what} must be one of {', '.join(table)}, got {name!r}.")
     return table[name]

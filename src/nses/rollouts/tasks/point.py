@@ -12,6 +12,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from nses.core.moments import Moments, initial
+from nses.errors import UsageError
 from nses.rollouts.episode import Episode, action_noise_of
 from nses.rollouts.native.network import ACTIVATIONS
 from nses.rollouts.native.point import (
@@ -49,7 +50,7 @@ def walls_of(half_width: float) -> NDArray[np.float64]:
     middle (1.5 in the paper).
     """
     if not (isinstance(half_width, Real) and 2 * RADIUS < half_width < 100):
-        raise ValueError(f"half_width must lie between {2 * RADIUS} and 100, got {half_width}.")
+        raise UsageError(f"half_width must lie between {2 * RADIUS} and 100, got {half_width}.")
     front, back = PAPER.back - PAPER.depth, PAPER.back
     lines = np.array(
         [

@@ -11,6 +11,7 @@ import gymnasium as gym
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from nses.errors import UsageError
 from nses.rollouts.behaviors import Behavior
 from nses.rollouts.foreign import errors_only
 from nses.rollouts.sources import sources_of
@@ -42,7 +43,7 @@ class Task:
 
     @cached_property
     def facts(self) -> Facts:
-        """From a reset and one step of a fresh environment; ValueError if its spaces do not do."""
+        """From a reset and one step of a fresh environment; UsageError if its spaces do not do."""
         environment = self.made()
         try:
             return self.facts_in(environment)
@@ -59,7 +60,7 @@ class Task:
     def facts_in(self, environment: gym.Env[Any, Any]) -> Facts:
         for name in ("observation_space", "action_space"):
             if getattr(environment, name, None) is None:
-                raise ValueError(
+                raise UsageError(
                     f"the environment of {self.name!r} has no {name}; set it in __init__, as "
                     "Gymnasium asks."
                 )
@@ -78,27 +79,29 @@ class Task:
                 if record.every_step:
                     record.see(observation, info)
                 return record.result(observation, info)
-        except ValueError:
+        except UsageError:
             raise
         except Exception as error:
-            raise ValueError(
+            raise UsageError(
                 f"behavior {self.behavior.name!r} failed: {type(error).__name__}: {error}. "
                 "It must be a function of (observation, info) that returns numbers."
             ) from error
 
     def made(self) -> gym.Env[Any, Any]:
-        """A new environment; ValueError where it cannot be made."""
+        """A new environment; UsageError where it cannot be made."""
         try:
             with errors_only():
                 environment = self.make()
-        except ValueError:
+        except UsageError:
             raise
+        except ValueError as error:  # it refuses its arguments, and says why
+            raise UsageError(str(error)) from error
         except Exception as error:
-            raise ValueError(
+            raise UsageError(
                 f"the environment of {self.name!r} cannot be made:\n{traceback.format_exc()}"
             ) from error
         if not isinstance(environment, gym.Env):
-            raise ValueError(
+            raise UsageError(
                 f"{self.name!r} must make a gymnasium.Env, got {type(environment).__name__}."
             )
         return environment
@@ -110,7 +113,7 @@ class Task:
                 environment.action_space.seed(0)
                 observation, _, _, _, info = environment.step(environment.action_space.sample())
         except Exception as error:
-            raise ValueError(
+            raise UsageError(
                 f"the environment of {self.name!r} failed in its first step:\n"
                 f"{traceback.format_exc()}"
             ) from error

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from nses.errors import UsageError
+
 if TYPE_CHECKING:
     from mujoco import MjSpec
 
@@ -32,9 +34,9 @@ class Trap:
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
             if not (isinstance(value, int | float) and HALF_THICKNESS < value < math.inf):
-                raise ValueError(f"{name} of a trap must be above {HALF_THICKNESS}, got {value!r}.")
+                raise UsageError(f"{name} of a trap must be above {HALF_THICKNESS}, got {value!r}.")
         if self.depth >= self.back:
-            raise ValueError(
+            raise UsageError(
                 f"a trap must open before the start at x = 0, got depth {self.depth} with its back "
                 f"at {self.back}; make depth smaller."
             )
@@ -60,7 +62,7 @@ def trap_of(settings: Mapping[str, Any] | None) -> Trap | None:
     if settings is None:
         return None
     if not isinstance(settings, Mapping) or not set(settings) <= set(asdict(Trap())):
-        raise ValueError(
+        raise UsageError(
             f"trap must be none or a mapping with some of {', '.join(asdict(Trap()))}, "
             f"got {settings!r}."
         )
@@ -82,7 +84,7 @@ def with_trap(spec: "MjSpec", trap: Trap) -> "MjSpec":
         used |= geom.contype | geom.conaffinity
     bit = ~used & (used + 1)  # the lowest that is free
     if bit >= 1 << 31:
-        raise ValueError("the model uses all 31 collision bits, and the walls need one.")
+        raise UsageError("the model uses all 31 collision bits, and the walls need one.")
     for body in spec.bodies:
         if body.name != spec.worldbody.name:
             for geom in body.geoms:
