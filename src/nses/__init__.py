@@ -35,6 +35,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from nses import errors
     from nses.core.algorithms import ALGORITHMS, Algorithm, Hyperparameters, Search
+    from nses.core.moments import Moments
     from nses.core.novelty import novelty
     from nses.core.ranks import centered_ranks
     from nses.experiment.evaluate import evaluate
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from nses.experiment.train import resume, train
     from nses.rollouts.behaviors import Behavior
     from nses.rollouts.conformance import check_policy, check_task
+    from nses.rollouts.policies import Policy
     from nses.rollouts.tasks.catalog import make_task
     from nses.rollouts.tasks.task import Task
 
@@ -55,6 +57,8 @@ _HOMES = {
     "Behavior": "nses.rollouts.behaviors",
     "Config": "nses.experiment.settings.config",
     "Hyperparameters": "nses.core.algorithms",
+    "Moments": "nses.core.moments",
+    "Policy": "nses.rollouts.policies",
     "Run": "nses.experiment.runs.run",
     "Search": "nses.core.algorithms",
     "Strategy": "nses.experiment.strategy",
@@ -75,7 +79,7 @@ _HOMES = {
 __all__ = [  # noqa: RUF022  (as a reader wants them)
     "train", "load", "resume", "evaluate", "Run",
     "Strategy", "Search", "search_of", "recipe", "Config",
-    "make_task", "Task", "Behavior", "check_task", "check_policy",
+    "make_task", "Task", "Behavior", "Policy", "Moments", "check_task", "check_policy",
     "ALGORITHMS", "Algorithm", "Hyperparameters", "centered_ranks", "novelty",
     "errors",
 ]  # fmt: skip

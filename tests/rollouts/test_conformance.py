@@ -281,6 +281,10 @@ class Linear:
     observation_size: int = 2
 
     @property
+    def moments_size(self) -> Any:
+        return self.observation_size
+
+    @property
     def size(self) -> Any:
         return self.outputs * self.observation_size
 
@@ -394,6 +398,8 @@ class ChangesMoments(Linear):
 
 
 class Recurrent(Linear):
+    """Sound: it remembers the observations of an episode, and no others."""
+
     def bind(self, theta, moments):
         state = np.zeros(2, np.float32)
 
@@ -402,6 +408,29 @@ class Recurrent(Linear):
             return state
 
         return respond
+
+
+def test_a_policy_may_remember_the_steps_of_an_episode():
+    check_policy(Recurrent(), corridor())
+
+
+class Shared(Linear):
+    """Begins every episode anew, but spoils one that goes on beside it."""
+
+    def bind(self, theta, moments):
+        self.state = np.zeros(2, np.float32)
+
+        def respond(x):
+            self.state += x.astype(np.float32)
+            return self.state
+
+        return respond
+
+
+class Immemorial(Linear):
+    """Says nothing of moments."""
+
+    moments_size = None
 
 
 class RemembersTheta(Linear):
@@ -461,7 +490,8 @@ BROKEN_POLICIES = {
     ChangesTheta: r"must not modify theta",
     ChangesObservation: r"must not modify its observation",
     ChangesMoments: r"must not modify the moments",
-    Recurrent: r"same output for the same observation.*keep no state",
+    Shared: r"same outputs for the same observations.*in the function that bind returns",
+    Immemorial: r"moments_size must be 2 as observation_size is, or 0.*got None",
     RemembersTheta: r"look at the numbers in theta at every call",
     OneOutputMoreWithEveryMoment: r"whatever the moments.*got shape \(2,\).*\(4,\)",
     WrongMoments: r"bind\(theta, moments\)\(observation\) must work.*shapes",

@@ -20,7 +20,7 @@ from nses.errors import TaskBroken, TooManyFailures, UsageError
 from nses.execution.shared import Field
 from nses.rollouts.episode import Episode, Player, WarmsUp, never, player
 from nses.rollouts.foreign import errors_only
-from nses.rollouts.policies import Policy, check_theta, moments_size_of
+from nses.rollouts.policies import Policy, check_theta
 from nses.rollouts.tasks.task import Task
 
 log = logging.getLogger("nses")
@@ -51,7 +51,7 @@ class Plan:
 
     @property
     def moments_size(self) -> int:
-        return moments_size_of(self.policy)
+        return self.policy.moments_size
 
 
 def check_behavior(plan: Plan, b: Any) -> None:

@@ -18,7 +18,6 @@ from nses.execution.serial import Serial
 from nses.experiment.settings.build import plan_of, policy_of, reference_of, task_of
 from nses.experiment.settings.config import Config
 from nses.experiment.settings.memory import archives_bytes, check_memory, warn_of_memory
-from nses.rollouts.policies import moments_size_of
 from nses.rollouts.tasks.task import Task
 from nses.words import duration
 
@@ -67,7 +66,7 @@ def estimate(config: Config) -> Estimate:
             epsilon = noise.sample(table, policy.size, 2, config.seed, episodes)
             seeds = np.array([episodes, episodes + 1])
             pair = Candidates(
-                theta, moments.initial(moments_size_of(policy)), seeds, config.sigma, epsilon
+                theta, moments.initial(policy.moments_size), seeds, config.sigma, epsilon
             )
             before = time.perf_counter()
             lengths = play(pair, archive.empty(0)).lengths

@@ -17,7 +17,7 @@ from nses.execution.serial import Serial
 from nses.experiment.runs.encoding import standard
 from nses.experiment.runs.place import same_place
 from nses.experiment.runs.run import Run, load
-from nses.experiment.settings.build import plan_of, policy_of
+from nses.experiment.settings.build import plan_of
 from nses.rollouts.tasks.task import Task
 from nses.words import short
 
@@ -68,7 +68,7 @@ def evaluate(
     run = run if isinstance(run, Run) else load(run)
     theta, moments = run.parameters(policy)
     chosen = run.task(task)
-    plan = plan_of(run.config, chosen, policy_of(run.config, run.facts, run.reference))
+    plan = plan_of(run.config, chosen, run.family)
     seeds = episode_seeds(run.config.seed, seed, 0, Purpose.FRESH_EPISODES, episodes)
     with same_place(), Serial(plan) as play:
         e = play(Candidates(theta, moments, seeds), archive.empty(0))

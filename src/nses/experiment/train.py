@@ -47,8 +47,11 @@ from nses.experiment.settings.build import reference_of, search_of, task_of
 from nses.experiment.settings.config import Config, changed, differences, from_dict, to_dict
 from nses.experiment.settings.memory import check_memory, warn_of_memory
 from nses.experiment.settings.recipes import recipe as recipe_of
+from nses.rollouts.conformance import check_policy
 from nses.rollouts.episode import Interrupted
+from nses.rollouts.policies import Policy
 from nses.rollouts.reference import Reference
+from nses.rollouts.sources import source_of
 from nses.rollouts.tasks.gymnasium import is_ours
 from nses.rollouts.tasks.task import Task
 
@@ -68,10 +71,12 @@ def train(
     recipe: str = "laptop",
     run_dir: str | Path | None = None,
     listener: Listener | None = None,
+    policy: Policy | None = None,
     **hyperparameters: Any,
 ) -> Run:
     """Train on a task by name or on a Task of your own, and return the run.
 
+    A `policy` of your own takes the place of the network, whose settings then say nothing.
     Every setting of `nses train --help` is a keyword. Where `run_dir` holds the same run already,
     it is continued; where it holds another one, CheckpointRefused says how they differ.
     """
@@ -86,49 +91,68 @@ def train(
     if run_dir is not None:
         given["run_dir"] = str(run_dir)
     config = changed(base, given)
-    return pursue(config, None if isinstance(task, str) else task, listener)
+    return pursue(config, None if isinstance(task, str) else task, listener, policy)
 
 
 def resume(
     run_dir: str | Path,
     task: Task | None = None,
     listener: Listener | None = None,
+    policy: Policy | None = None,
     **settings: Any,
 ) -> Run:
-    """Continue a run exactly where its newest checkpoint stands; `generations` extends it."""
-    run = load(run_dir)
+    """Continue a run exactly where its newest checkpoint stands; `generations` extends it.
+
+    A Task or a Policy object that it was trained with has to be brought along.
+    """
+    run = load(run_dir, policy)
     run.task(task)
+    policy = run.user_policy
     config = changed(run.config, {k: v for k, v in settings.items() if v is not None})
-    return pursue(config, task, listener)
+    return pursue(config, task, listener, policy)
 
 
-def pursue(config: Config, own: Task | None = None, listener: Listener | None = None) -> Run:
+def pursue(
+    config: Config,
+    own: Task | None = None,
+    listener: Listener | None = None,
+    policy: Policy | None = None,
+) -> Run:
     """Bring a run to its last generation: begin it, or go on from its newest checkpoint.
 
-    The task is the one that the configuration names, or a user's own.
+    The task is the one that the configuration names, or a user's own; so is the policy.
     """
     given = directory_of(config)
+    config = replace(config, run_dir=str(given))
     with same_place():
-        _pursue(replace(config, run_dir=str(given)), absolute(given), own, listener or _nobody)
-    return load(given)
+        _pursue(config, absolute(given), own, policy, listener or _nobody)
+    return load(given, policy)
 
 
-def _pursue(config: Config, directory: Path, own: Task | None, listener: Listener) -> None:
+def _pursue(
+    config: Config, directory: Path, own: Task | None, policy: Policy | None, listener: Listener
+) -> None:
     """In an absolute directory, wherever environments go; users see the path that they gave."""
     task = task_of(config, own)
     config = replace(config, distance=task.distance)
     task = _looked_at(task, config)  # one that does not work is found before anything is written
-    check_memory(config, task)
+    if policy is not None:
+        check_policy(policy, task)
+        sources = task.facts.sources | source_of(policy)
+        task = task.knowing(replace(task.facts, sources=sources))
+    check_memory(config, task, policy)
     with ExitStack() as stack:
         stack.enter_context(_opened(directory))
         new = not os.path.lexists(directory / CONFIG)
-        state = _begin_or_continue(directory, config, task, own is not None)
+        state = _begin_or_continue(directory, config, task, own is not None, policy)
         if state is not None and _is_complete(directory, config, state):
             return
         warn_of_memory(config, task)
-        reference = _reference(directory, config, task, state is not None)
+        reference = None
+        if policy is None:
+            reference = _reference(directory, config, task, state is not None)
         stop = stack.enter_context(Interruption())
-        search = stack.enter_context(search_of(config, task, stop, reference))
+        search = stack.enter_context(search_of(config, task, stop, reference, policy))
         try:
             if state is None or state.generation < config.generations:
                 state = _generations(search, state, config, directory, stop, listener)
@@ -179,13 +203,15 @@ def _opened(directory: Path) -> DirectoryLock:
         raise StorageFailed(f"cannot write to the run directory {directory}: {error}") from error
 
 
-def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -> State | None:
+def _begin_or_continue(
+    directory: Path, config: Config, task: Task, own: bool, policy: Policy | None
+) -> State | None:
     """The state to go on from, None for a new run; CheckpointRefused where it is another run."""
     if not checkpoint.stored(directory / checkpoint.DIRECTORY):
-        _begin(directory, config, task, own)
+        _begin(directory, config, task, own, policy)
         return None
     run = load(directory)
-    _refuse_another(directory, differences(config, run.config) + _other_shapes(task, run))
+    _refuse_another(directory, _differences(config, task, policy, run))
     loaded = checkpoint.load(directory / checkpoint.DIRECTORY)
     for note in loaded.notes:
         log.warning("%s", note)
@@ -196,6 +222,8 @@ def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -
             f"{loaded.path} has a configuration that is none: {error}"
         ) from error
     _refuse_another(directory, differences(config, stored))
+    if policy is not None and policy.size != (there := loaded.state.best.theta.size):
+        _refuse_another(directory, [f"parameters: {policy.size:,} here, {there:,} there"])
     done = loaded.state.generation
     if done > config.generations:
         raise UsageError(
@@ -221,7 +249,7 @@ def _begin_or_continue(directory: Path, config: Config, task: Task, own: bool) -
     return loaded.state
 
 
-def _begin(directory: Path, config: Config, task: Task, own: bool) -> None:
+def _begin(directory: Path, config: Config, task: Task, own: bool, policy: Policy | None) -> None:
     """The settings of a new run, where nothing is lost by it.
 
     A run that was killed before its first checkpoint left its settings, which may be given again.
@@ -234,9 +262,8 @@ def _begin(directory: Path, config: Config, task: Task, own: bool) -> None:
             "(run_dir=...)."
         )
     if os.path.lexists(directory / CONFIG):
-        run = load(directory)
-        _refuse_another(directory, differences(config, run.config) + _other_shapes(task, run))
-    write_config(directory, config, task.facts, own)
+        _refuse_another(directory, _differences(config, task, policy, load(directory)))
+    write_config(directory, config, task.facts, own, _name_of(policy))
 
 
 def _holds_something(file: Path) -> bool:
@@ -262,14 +289,23 @@ def _reference(directory: Path, config: Config, task: Task, begun: bool) -> Refe
     return reference
 
 
-def _other_shapes(task: Task, run: Run) -> list[str]:
-    """What the environment shows or takes now and did not before."""
+def _differences(config: Config, task: Task, policy: Policy | None, run: Run) -> list[str]:
+    """Settings, policy, and what the environment shows or takes, where they make another run."""
+    lines = differences(config, run.config)
+    if (policy is None) != (not run.own_policy):
+        ours, theirs = _name_of(policy) or "built in", run.own_policy or "built in"
+        lines.append(f"policy: {ours} here, {theirs} there")
     here, there = spaces_of(task.facts), spaces_of(run.facts)
-    return [
+    return lines + [
         f"{name} space: {here[name]} here, {there[name]} there"
         for name in here
         if here[name] != there[name]
     ]
+
+
+def _name_of(policy: Policy | None) -> str:
+    kind = type(policy)
+    return "" if policy is None else f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _refuse_unreadable(run: Run) -> None:

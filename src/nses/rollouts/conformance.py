@@ -21,7 +21,7 @@ from nses.errors import UsageError
 from nses.rollouts.behaviors import Behavior
 from nses.rollouts.episode import Episode, GymnasiumPlayer, check_shapes
 from nses.rollouts.foreign import errors_only, generators_kept, seed_global_generators
-from nses.rollouts.policies import Policy, moments_size_of
+from nses.rollouts.policies import Policy
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.repetition import differences
 from nses.rollouts.spaces import input_of, output_of
@@ -76,7 +76,7 @@ def check_policy(policy: Policy, task: Task | None = None) -> None:
     d = _whole_number(policy, "size")
     inputs = _whole_number(policy, "observation_size")
     theta = _initial_theta(policy, d)
-    size = moments_size_of(policy)
+    size = getattr(policy, "moments_size", None)
     if size not in (0, inputs):
         raise UsageError(
             f"moments_size must be {inputs} as observation_size is, or 0 for a policy that does "
@@ -253,7 +253,7 @@ def _initial_theta(policy: Policy, d: int) -> Vector:
 def _check_pure(
     policy: Policy, theta: Vector, moments: Moments, x: Floats, other_x: Floats
 ) -> None:
-    """Outputs depend on theta, moments and the observation, and on nothing that came before."""
+    """Outputs depend on theta, moments and the observations of an episode, and on nothing else."""
     kept = {"theta": (theta, theta.copy()), "its observation": (x, x.copy())}
     kept |= {"the moments": (moments.sum, moments.sum.copy())}
     y = _respond(policy, theta, moments, x)
@@ -261,15 +261,17 @@ def _check_pure(
         if not np.array_equal(now, before):
             raise UsageError(f"the policy must not modify {name}; work on a copy.")
 
-    respond = policy.bind(theta, moments)
-    respond(x)
-    respond(other_x)
-    again = np.array(respond(x))
-    if not np.array_equal(again, y):
-        raise UsageError(
-            "the policy must give the same output for the same observation, got "
-            f"{_short(y)}, then {_short(again)}; keep no state between steps or episodes."
-        )
+    respond, another = policy.bind(theta, moments), policy.bind(theta, moments)
+    first = np.array(respond(x))
+    pairs = [(y, first), (first, np.array(another(x)))]
+    pairs += [(np.array(respond(z)), np.array(another(z))) for z in (other_x, x)]
+    for before, now in pairs:
+        if not np.array_equal(before, now):
+            raise UsageError(
+                "the policy must give the same outputs for the same observations of an episode, "
+                f"got {_short(before)}, then {_short(now)}; keep what it remembers from step to "
+                "step in the function that bind returns at the beginning of every episode."
+            )
     # Whoever plays the episodes writes one candidate after the other into the same array.
     buffer = theta.copy()
     policy.bind(buffer, moments)(x)

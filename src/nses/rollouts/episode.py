@@ -12,7 +12,7 @@ from nses.core.seeding import Purpose, generator
 from nses.errors import UsageError
 from nses.rollouts.foreign import Interrupted, seed_global_generators
 from nses.rollouts.native.network import take_in
-from nses.rollouts.policies import Policy, moments_size_of
+from nses.rollouts.policies import Policy
 from nses.rollouts.spaces import Input, Output, input_of, output_of
 from nses.rollouts.tasks.gymnasium import is_ours
 from nses.rollouts.tasks.task import Task
@@ -182,7 +182,7 @@ class GymnasiumPlayer:
         take_in(np.zeros(self.input.size), np.zeros((2, self.input.size)), False)
         if not self.foreign:
             theta = np.zeros(self.policy.size, np.float32)
-            steps = self.steps(theta, initial(moments_size_of(self.policy)), seed=0)
+            steps = self.steps(theta, initial(self.policy.moments_size), seed=0)
             next(steps)
             next(steps)
             steps.close()
@@ -202,7 +202,7 @@ def check_shapes(policy: Policy, inputs: Input, outputs: Output) -> None:
             f"observation_size is {policy.observation_size}; make it {inputs.size}."
         )
     theta = policy.init(generator(0, 0, 0, Purpose.POLICY_INIT))
-    y = policy.bind(theta, initial(moments_size_of(policy)))(np.zeros(inputs.size))
+    y = policy.bind(theta, initial(policy.moments_size))(np.zeros(inputs.size))
     if np.shape(y) != (outputs.size,):
         raise UsageError(
             f"the policy must give {outputs.size} numbers, one per action dimension or choice, "

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium as gym
 
 LIBRARIES = {"nses", "gymnasium", "builtins", "typing", "abc"}  # of which a run records versions
-PARTS = ("environment", "behavior")  # of a task, which may be a user's own
+PARTS = ("environment", "behavior", "policy")  # which may be a user's own
 LARGEST = 16 << 20  # bytes of a file
 
 
@@ -20,6 +20,12 @@ def sources_of(environment: gym.Env[Any, Any], probe: Any) -> dict[str, str]:
         "behavior": _digest(_files([probe if isinstance(probe, FunctionType) else type(probe)])),
     }
     return {name: digest for name, digest in found.items() if digest}
+
+
+def source_of(policy: object) -> dict[str, str]:
+    """The same of a user's own policy."""
+    digest = _digest(_files(type(policy).__mro__))
+    return {"policy": digest} if digest else {}
 
 
 def _classes(environment: gym.Env[Any, Any]) -> Iterator[type]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from nses.core.values import State
 from nses.experiment.runs.run import Run, read_config
-from nses.experiment.settings.build import has_pixels, policy_of
+from nses.experiment.settings.build import has_pixels
 from nses.experiment.settings.command import changes_of, train_command
 from nses.rollouts.spaces import leaves
 from nses.words import short
@@ -31,7 +31,7 @@ def interval(x: Sequence[float]) -> tuple[float, float] | None:
 def model_card(run: Run, which: str, difference: float, observations: int) -> str:
     """The card of a policy whose ONNX file was compared with it."""
     config = run.config
-    size = policy_of(config, run.facts, run.reference).size
+    size = run.family.size
     rows = {
         "task": f"`{config.task}`",
         "algorithm": f"`{config.algorithm}`",

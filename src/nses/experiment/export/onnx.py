@@ -15,7 +15,6 @@ from nses.errors import UsageError
 from nses.experiment.export.model_card import MODEL_CARD, model_card
 from nses.experiment.runs.run import Run, TrainedPolicy
 from nses.experiment.runs.storage import storing, write_atomically
-from nses.experiment.settings.build import policy_of
 from nses.rollouts.native import convolution as conv
 from nses.rollouts.policies.conv import PIXELS, Conv
 from nses.rollouts.policies.mlp import MLP
@@ -102,12 +101,16 @@ def model_of(run: Run, which: str = "best") -> "ModelProto":
     from nses import __version__
 
     theta, moments = run.parameters(which)
-    policy = policy_of(run.config, run.facts, run.reference)
+    policy = run.family
     graph = Graph()
     if isinstance(policy, Conv):
         y = _conv(graph, policy, theta, graph.input(INPUT, np.uint8, PIXELS))
+    elif not isinstance(policy, MLP):
+        raise UsageError(
+            f"only the built-in networks become ONNX files, and {run.path} has a policy of your "
+            f"own, {run.own_policy}."
+        )
     else:
-        assert isinstance(policy, MLP)
         mean, std = policy.standardization(moments)
         y = _mlp(graph, policy, theta, mean, std, _flat(graph, run.facts.observation_space))
     graph.add("Identity", y, name="output")
@@ -276,7 +279,7 @@ def difference(run: Run, which: str, model: bytes, observations: Sequence[Any]) 
     )
     policy = run.policy(which)
     flatten = input_of(run.facts.observation_space).flatten
-    network = policy_of(run.config, run.facts, run.reference)
+    network = run.family
     respond, allowed = network.bind(policy.theta, policy.moments), TOLERANCE[type(network)]
     largest = 0.0
     for o, a, y in zip(observations, np.asarray(actions), np.asarray(outputs), strict=True):

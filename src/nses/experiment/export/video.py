@@ -20,7 +20,7 @@ from nses.experiment.export.mp4 import Picture, encoder, mp4
 from nses.experiment.runs.place import absolute, same_place
 from nses.experiment.runs.replay import parse_past, rebuild
 from nses.experiment.runs.run import Run
-from nses.experiment.settings.build import policy_of, task_of
+from nses.experiment.settings.build import task_of
 from nses.rollouts.episode import Episode, GymnasiumPlayer
 from nses.rollouts.foreign import generators_kept
 from nses.rollouts.policies import Policy
@@ -116,7 +116,7 @@ def shoot(
         raise UsageError(f"fps must be greater than 0 and at most {FASTEST:g}, got {fps}.")
     encoder()  # before minutes are spent on pictures
     config, task = run.config, visible(run, max_steps, own)
-    policy = policy_of(config, run.facts, run.reference)
+    policy = run.family
     note = f"{config.task} · {config.algorithm} · seed {config.seed}"
     played: list[list[tuple[str, Episode]]] = []
     pictures = 0

@@ -20,7 +20,7 @@ from nses.experiment.runs import checkpoint
 from nses.experiment.runs.encoding import finite, standard
 from nses.experiment.runs.history import HISTORY, Line, read_history
 from nses.experiment.runs.storage import CheckpointRefused
-from nses.experiment.settings.build import plan_of, policy_of, search_with
+from nses.experiment.settings.build import plan_of, search_with
 from nses.rollouts.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def rebuild(
 
 def play(run: "Run", past: Replay, task: Task | None = None) -> Replayed:
     """The very episodes that were played then: the returns are those of the log."""
-    plan = plan_of(run.config, run.task(task), policy_of(run.config, run.facts, run.reference))
+    plan = plan_of(run.config, run.task(task), run.family)
     episodes, indices = past.episodes, range(len(past.episodes))
     if past.candidate is not None:  # the pair that it belongs to, as a worker would have it
         start = past.candidate - past.candidate % 2
@@ -156,7 +156,7 @@ def answer(past: Replay, played: Replayed) -> dict[str, Any]:
 def _search(run: "Run") -> Search:
     """The search of the run, without anything to play in."""
     config = run.config
-    policy = policy_of(config, run.facts, run.reference)
+    policy = run.family
     table = np.empty(table_size(policy.size), np.float32)
     fill_table(table, config.seed)
     assert config.distance is not None  # a stored configuration is complete

@@ -6,7 +6,7 @@ import os
 import platform
 import shlex
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -34,6 +34,7 @@ from nses.experiment.runs.storage import (
 )
 from nses.experiment.settings.build import policy_of, task_of
 from nses.experiment.settings.config import Config, from_dict, to_dict
+from nses.rollouts.policies import Policy
 from nses.rollouts.policies.conv import PIXELS
 from nses.rollouts.reference import Reference
 from nses.rollouts.sources import PARTS
@@ -65,6 +66,8 @@ class Run:
     versions: dict[str, str]  # with which it was begun
     own_task: bool = False  # whether its task is an object that has no name
     command: str = "unknown"  # with which it was begun
+    own_policy: str = ""  # the class of the policy, where it is an object that has no name
+    brought: Policy | None = field(default=None, repr=False, compare=False)  # that object
 
     def policy(self, which: str = "best") -> "TrainedPolicy":
         """A policy as a function of an observation.
@@ -214,6 +217,24 @@ class Run:
         return task_of(self.config, own)
 
     @property
+    def user_policy(self) -> Policy | None:
+        """The Policy object of this run, which has to be brought along; None if it is built in."""
+        if self.own_policy and self.brought is None:
+            raise UsageError(
+                f"{self.path} was trained with a policy of your own ({self.own_policy}), which "
+                "only Python can bring along: nses.load(run_dir, policy=...) for a run to look at "
+                "or to evaluate, nses.resume(run_dir, policy=...) to continue it."
+            )
+        return self.brought
+
+    @property
+    def family(self) -> Policy:
+        """The policy of this run, which makes actions of parameters and observations."""
+        own = self.user_policy
+        reference = self.reference if own is None else None
+        return policy_of(self.config, self.facts, reference, own)
+
+    @property
     def finished(self) -> bool:
         """Whether all its generations are done and its best policy is tested."""
         end = self.ending
@@ -252,13 +273,18 @@ class TrainedPolicy:
         self.run, self.which, self.theta, self.moments = run, which, theta, moments
         self._flatten = input_of(run.facts.observation_space).flatten
         self._act = output_of(run.facts.action_space).act
-        policy = policy_of(run.config, run.facts, run.reference)
+        policy = run.family
         if theta.size != policy.size:
             raise CheckpointRefused(
                 f"{run.path} holds a policy of {theta.size:,} parameters, "
                 f"but its {CONFIG} describes one of {policy.size:,}."
             )
-        self._respond = policy.bind(theta, moments)
+        self._policy = policy
+        self.reset()
+
+    def reset(self) -> None:
+        """Begins another episode: a policy that remembers forgets the last one."""
+        self._respond = self._policy.bind(self.theta, self.moments)
 
     def __call__(self, observation: Any) -> Any:
         return self._act(self._respond(self._flatten(observation)))
@@ -267,8 +293,11 @@ class TrainedPolicy:
         return f"<{self.which} policy of {self.run.path}: {self.theta.size:,} parameters>"
 
 
-def load(directory: str | Path) -> Run:
-    """The run in a directory."""
+def load(directory: str | Path, policy: Policy | None = None) -> Run:
+    """The run in a directory; one with a policy of your own needs it to act, not to be looked at.
+
+    Its parameters are those of `policy`, which must be as it was in training.
+    """
     path = Path(directory)
     document = read_config(path)
     try:
@@ -291,6 +320,9 @@ def load(directory: str | Path) -> Run:
             f"{path / CONFIG} is not the configuration of a run: {_shortened(words)}"
         ) from error
     own = bool(document.get("own_task", False))
+    own_policy = _shortened(document.get("own_policy", ""))
+    if policy is not None and not own_policy:
+        raise UsageError(f"{path} was trained with a built-in policy; load it without your own.")
     return Run(
         path,
         replace(config, run_dir=str(path)),
@@ -298,6 +330,8 @@ def load(directory: str | Path) -> Run:
         {_shortened(name): _shortened(v) for name, v in versions.items()},
         own,
         _shortened(document.get("command", "unknown")),
+        own_policy,
+        policy,
     )
 
 
@@ -341,12 +375,15 @@ def _shortened(value: object) -> str:
     return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " …"
 
 
-def write_config(path: Path, config: Config, facts: Facts, own_task: bool) -> None:
+def write_config(
+    path: Path, config: Config, facts: Facts, own_task: bool, own_policy: str = ""
+) -> None:
     """The settings of a new run, and all that its results depend on."""
     document = {
         "format": FORMAT,
         "config": _stored(config),
         "own_task": own_task,
+        "own_policy": own_policy,
         "spaces": spaces_of(facts),
         "versions": current_versions(),
         "sources": facts.sources,

@@ -18,7 +18,7 @@ from nses.execution.serial import Serial
 from nses.experiment.settings.config import SETTINGS, Config
 from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.episode import never
-from nses.rollouts.policies import Policy, moments_size_of
+from nses.rollouts.policies import Policy
 from nses.rollouts.policies.conv import PIXELS, Conv
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.reference import Reference, random_observations
@@ -49,13 +49,24 @@ def task_of(config: Config, own: Task | None = None) -> Task:
     return task
 
 
-def policy_of(config: Config, facts: Facts, reference: Reference | None = None) -> Policy:
-    """A convolutional network for pixels as the paper has them, which takes a reference batch."""
+def policy_of(
+    config: Config, facts: Facts, reference: Reference | None = None, own: Policy | None = None
+) -> Policy:
+    """A user's own policy, or the first built-in one for such observations."""
+    if own is not None:
+        return own
+    return next(make for fits, make in POLICIES if fits(facts))(config, facts, reference)
+
+
+def _conv(config: Config, facts: Facts, reference: Reference | None) -> Policy:
+    """For pixels as the paper has them; it takes a reference batch."""
+    if reference is None:
+        raise UsageError("a policy that sees pixels needs the reference batch of its run.")
+    return Conv(output_of(facts.action_space).size, reference)
+
+
+def _mlp(config: Config, facts: Facts, reference: Reference | None) -> Policy:
     inputs, outputs = input_of(facts.observation_space), output_of(facts.action_space)
-    if has_pixels(facts):
-        if reference is None:
-            raise UsageError("a policy that sees pixels needs the reference batch of its run.")
-        return Conv(outputs.size, reference)
     sizes = (inputs.size, *config.hidden, outputs.size)
     return MLP(sizes, config.activation, config.normalize)
 
@@ -63,6 +74,10 @@ def policy_of(config: Config, facts: Facts, reference: Reference | None = None) 
 def has_pixels(facts: Facts) -> bool:
     space = facts.observation_space
     return space.shape == PIXELS and space.dtype == np.uint8
+
+
+# Which observations a built-in policy is for, and how it is made; the first that fits is taken.
+POLICIES = ((has_pixels, _conv), (lambda facts: True, _mlp))
 
 
 def reference_of(config: Config, task: Task) -> Reference | None:
@@ -95,14 +110,16 @@ def search_of(
     task: Task,
     should_stop: Callable[[], bool] = never,
     reference: Reference | None = None,
+    policy: Policy | None = None,
 ) -> Iterator[Search]:
     """The search of a configuration, with its workers, which end with the context.
 
-    A policy that sees pixels has a reference batch; without one, random play finds it.
+    The policy may be your own. A built-in one that sees pixels has a reference batch; without
+    one, random play finds it.
     """
-    if reference is None:
+    if reference is None and policy is None:
         reference = reference_of(config, task)
-    policy = policy_of(config, task.facts, reference)
+    policy = policy_of(config, task.facts, reference, policy)
     plan = plan_of(config, task, policy)
     size = table_size(policy.size)
     if config.backend == "serial":
@@ -131,7 +148,7 @@ def search_with(
         hyperparameters=hyperparameters_of(config, distance),
         seed=config.seed,
         initial_theta=policy.init,
-        moments_size=moments_size_of(policy),
+        moments_size=policy.moments_size,
         noise=noise,
         evaluate=evaluate,
     )

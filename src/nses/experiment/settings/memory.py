@@ -14,7 +14,7 @@ from nses.execution.evaluator import result_fields
 from nses.execution.shared import size_of
 from nses.experiment.settings.build import policy_of
 from nses.experiment.settings.config import Config
-from nses.rollouts.policies import moments_size_of
+from nses.rollouts.policies import Policy
 from nses.rollouts.policies.conv import PIXELS
 from nses.rollouts.tasks.task import Task
 
@@ -64,10 +64,10 @@ def _read(path: Path) -> str:
         return ""
 
 
-def check_memory(config: Config, task: Task) -> None:
+def check_memory(config: Config, task: Task, own: Policy | None = None) -> None:
     """UsageError where candidates and members alone need more memory than there is."""
-    policy = policy_of(config, task.facts, ANY_REFERENCE)
-    d, m = policy.size, moments_size_of(policy)
+    policy = policy_of(config, task.facts, ANY_REFERENCE, own)
+    d, m = policy.size, policy.moments_size
     table = 4 * table_size(d)
     size = 0 if task.behavior.summary == "trace" else task.behavior_size
     rows = max(config.n, config.evaluation_episodes)

@@ -11,7 +11,11 @@ from nses.errors import UsageError
 
 
 class Policy(Protocol):
-    """A plug-in; `nses.check_policy` tests one."""
+    """A plug-in: `nses.train(task, policy=...)` takes one, `nses.check_policy` tests one.
+
+    It goes to the workers by cloudpickle, and belongs to a run as its task does: to look at or to
+    continue the run, bring an equal one along.
+    """
 
     @property
     def size(self) -> int:
@@ -25,7 +29,7 @@ class Policy(Protocol):
 
     @property
     def moments_size(self) -> int:
-        """Of how many of its numbers there are running moments: of all, or of none (0)."""
+        """How many numbers of an observation to keep running moments of: all, or none (0)."""
         ...
 
     def init(self, rng: np.random.Generator) -> NDArray[np.float32]:
@@ -35,7 +39,12 @@ class Policy(Protocol):
     def bind(
         self, theta: NDArray[np.float32], moments: Moments
     ) -> Callable[[NDArray[np.float64]], NDArray[np.float32]]:
-        """From flat observations to outputs, one number per action dimension or choice."""
+        """From flat observations to outputs, one number per action dimension or choice.
+
+        Called once at the beginning of every episode: what a policy remembers from step to step
+        belongs into the function that is returned, and begins anew with it. Several may be in
+        use at a time.
+        """
         ...
 
 
@@ -46,8 +55,3 @@ def check_theta(theta: NDArray[np.float32], size: int) -> None:
             f"a policy of {size:,} parameters takes theta of shape ({size},), "
             f"got {np.shape(theta)}."
         )
-
-
-def moments_size_of(policy: Policy) -> int:
-    """Of all numbers of an observation, unless the policy says otherwise."""
-    return getattr(policy, "moments_size", policy.observation_size)

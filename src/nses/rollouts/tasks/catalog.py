@@ -104,7 +104,7 @@ def _body(name: str, identifier: str, arguments: dict[str, Any], max_steps: int 
 
 def _body_native(task: Task, policy: Policy, arguments: dict[str, Any]) -> Player | None:
     """The compiled loop, for an MLP and the behavior that it knows."""
-    if not isinstance(policy, MLP) or task.behavior.name != BODY_BEHAVIOR:
+    if type(policy) is not MLP or task.behavior.name != BODY_BEHAVIOR:
         return None
     from nses.rollouts.tasks import mujoco
 

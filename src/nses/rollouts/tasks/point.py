@@ -177,7 +177,7 @@ class PointPlayer:
 
 def native(task: Task, policy: Policy, half_width: float) -> PointPlayer | None:
     """The compiled loop, for an MLP that fits and the behavior that it knows."""
-    if not isinstance(policy, MLP) or task.behavior.name != BEHAVIOR:
+    if type(policy) is not MLP or task.behavior.name != BEHAVIOR:
         return None
     fits = (policy.sizes[0], policy.sizes[-1]) == (OBSERVATIONS, ACTIONS)
     return PointPlayer(task, policy, half_width) if fits else None
