@@ -1,5 +1,6 @@
 """For all tests: no program outlives the test that started it."""
 
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -7,6 +8,12 @@ from typing import Any
 import pytest
 
 from waiting import end_session
+
+
+def pytest_configure() -> None:
+    """Programs that tests start listen to Ctrl-C, also where the tests run in the background."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

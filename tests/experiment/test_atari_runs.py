@@ -99,10 +99,9 @@ def test_the_digest_is_the_same_for_any_number_of_workers(game, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game", PAPER_GAMES)
-def test_all_games_of_the_paper_run_resume_and_render(game, tmp_path):
-    train(game, tmp_path / "run", generations=1, backend="serial")
-    run = nses.resume(tmp_path / "run", generations=2)
-    assert [record["generation"] for record in run.metrics] == [1, 2]
+def test_all_games_of_the_paper_run_and_render(game, tmp_path):
+    run = train(game, tmp_path / "run", generations=1, backend="serial")
+    assert run.finished
     environment = gym.make("NSES/Atari-v0", game=game, render_mode="rgb_array")
     environment.reset(seed=0)
     assert environment.render().std() > 5

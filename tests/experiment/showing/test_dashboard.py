@@ -177,7 +177,7 @@ def test_the_page_is_no_wider_than_a_phone_and_names_what_it_cannot_read(tmp_pat
         assert titles
         assert not [title for title in titles if re.search("share|cloud|edit", title, re.I)]
         assert "torn" in seen.page.inner_text(".notes")
-        assert "not points in two dimensions" in seen.page.text_content("#map")
+        seen.until("document.querySelector('#map').textContent.includes('not points in two dim')")
         assert seen.page.evaluate("typeof hacked") == "undefined"
         assert seen.overflow <= 0
         seen.page.close()

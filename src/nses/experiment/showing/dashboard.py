@@ -83,8 +83,8 @@ def serve(
             "127.0.0.1", port, app.server, threaded=True,
             request_handler=_Quiet, fd=listener.fileno(),
         )  # fmt: skip
-        say(f"http://127.0.0.1:{port}")
         with suppress(KeyboardInterrupt):  # the way to end it
+            say(f"http://127.0.0.1:{port}")
             server.serve_forever()
 
 
