@@ -39,10 +39,12 @@ ELSEWHERE = {
     "experiment/settings/build.py": "experiment/test_train.py",
     "experiment/showing/cells.py": "experiment/showing/test_tables.py",
     "experiment/showing/info.py": "experiment/showing/test_terminal.py",
+    "experiment/showing/made.py": "experiment/showing/test_report.py",
     "experiment/showing/markup.py": "experiment/showing/test_report.py",
     "experiment/showing/plot_parts.py": "experiment/showing/test_report.py",
     "experiment/showing/plots.py": "experiment/showing/test_report.py",
     "experiment/showing/progress.py": "experiment/showing/test_terminal.py",
+    "experiment/showing/watched.py": "experiment/showing/test_dashboard.py",
     "rollouts/look.py": "execution/test_looking.py",
 }
 

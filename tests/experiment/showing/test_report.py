@@ -9,7 +9,7 @@ from browser import GRAPH
 from nses.experiment.analysis.comparison import compare
 from nses.experiment.analysis.stories import AXES, story_of
 from nses.experiment.runs.run import load
-from nses.experiment.showing import plots
+from nses.experiment.showing import charts, plots
 from nses.experiment.showing.report import LARGEST_PAGE, write_comparison_report, write_run_report
 from pretended import pretend, record, write_metrics
 
@@ -46,11 +46,11 @@ def test_figures_are_what_plotly_calls_figures(eight):
     (contest,) = compare(eight)
     story = contest.stories[-1]
     drawn = [
-        *(plots.run_curves(story, axis) for axis in AXES),
-        *(plots.group_curves(contest.groups, axis, contest.goal) for axis in AXES),
+        *(plots.figure_of(charts.learning_of(story, axis)) for axis in AXES),
+        *(plots.figure_of(charts.learning(contest.groups, axis, contest.goal)) for axis in AXES),
         plots.overhead(story),
-        plots.weights(contest.groups),
-        plots.exploration(contest.groups),
+        plots.figure_of(charts.weights(contest.groups)),
+        plots.figure_of(charts.exploration(contest.groups)),
         plots.archive(story),
         plots.selection(story),
     ]
@@ -89,7 +89,7 @@ def test_a_median_is_dashed_where_not_all_runs_have_got(tmp_path):
         for seed in range(3)
     ]
     (contest,) = compare(runs)
-    _, solid, dashed = plots.group_curves(contest.groups)["data"]
+    _, solid, dashed = plots.figure_of(charts.learning(contest.groups, "generation"))["data"]
     assert (solid["line"]["dash"], dashed["line"]["dash"]) == ("solid", "dash")
 
     def drawn(trace):
@@ -114,6 +114,22 @@ def test_a_run_report_draws_everything_without_errors_and_without_a_network(run,
     assert seen.page.locator("h1").inner_text() == "point-trap, NSRA-ES, seed 0"
     assert seen.page.locator(".state").inner_text() == "finished"
     assert "2 ± 0.8165 in 3 fresh episodes" in re.sub(r"\s+", " ", seen.page.inner_text(".facts"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [420, 1200])
+def test_no_button_covers_a_legend(eight, tmp_path, visit, width):
+    seen = visit(comparison(eight, tmp_path / "compared.html").as_uri(), width=width, height=900)
+    for plot in ("curves-0", "map-0", "exploration-0"):
+        seen.drawn(plot)
+        boxes = seen.page.evaluate(
+            f"""[...document.querySelectorAll('#{plot} .legend, #{plot} .modebar-group')]
+            .map(e => e.getBoundingClientRect()).map(b => [b.left, b.right, b.top, b.bottom])"""
+        )
+        (left, right, top, bottom), *buttons = boxes
+        assert buttons
+        for x0, x1, y0, y1 in buttons:
+            assert x0 >= right or x1 <= left or y0 >= bottom or y1 <= top
 
 
 @pytest.mark.slow
@@ -181,7 +197,7 @@ def test_a_comparison_shows_scores_differences_and_every_run(eight, tmp_path, vi
     page = seen.page
     assert seen.drawn("curves-0") >= 4
     assert seen.drawn("exploration-0") == 8
-    assert seen.drawn("weight-0") == 8
+    assert seen.drawn("weight-0") == 2
     heads, *rows = page.locator("table").first.locator("tr").all_inner_texts()
     assert "paper (quoted)" in heads
     assert [row.split()[0] for row in rows] == list(ALGORITHMS)

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from nses.core.algorithms import ALGORITHMS
+from nses.core.weight import keep
 from nses.experiment.analysis import paper
 from nses.experiment.analysis.statistics import (
     holm,
@@ -43,6 +45,11 @@ class Group:
     def _curves(self) -> dict[str, Curve | None]:
         """Those that were asked for."""
         return {}
+
+    @property
+    def adapts(self) -> bool:
+        """Whether its weight moves, or is what its algorithm is defined by."""
+        return ALGORITHMS[self.algorithm].adapt is not keep
 
     @property
     def best(self) -> list[float]:

@@ -4,20 +4,17 @@ import re
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from nses.errors import UsageError
-from nses.experiment.analysis.comparison import Group, grouped
-from nses.experiment.analysis.live import Live, View, Watcher
+from nses.experiment.analysis.live import Live, Watcher
 from nses.experiment.analysis.stories import AXES, Story
 from nses.experiment.showing import plots
-from nses.experiment.showing.cells import MISSING, Cell, Column, number, plain
-from nses.experiment.showing.drawing import FAINT
-from nses.experiment.showing.plot_parts import CONFIG, FONT, NOTHING
-from nses.experiment.showing.plots import Figure
-from nses.experiment.showing.tables import replay_command
+from nses.experiment.showing.cells import Cell
+from nses.experiment.showing.plot_parts import CONFIG
+from nses.experiment.showing.tables import LIVE, replay_command
+from nses.experiment.showing.watched import PLOTS, figures_of, guarded, nothing
 from nses.words import short
 
 try:
@@ -29,7 +26,6 @@ except ImportError as error:
         f"'nses watch' needs Dash ({error.name} is missing): pip install 'nses[dashboard]'"
     ) from error
 
-CURVE_POINTS = 150  # of a median with its interval
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 POLICY = (
     "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
@@ -40,21 +36,6 @@ INDEX = """<!doctype html>
 <head>{%metas%}<title>{%title%}</title>{%favicon%}{%css%}</head>
 <body>{%app_entry%}{%config%}{%scripts%}{%renderer%}</body>
 </html>"""
-PLOTS = {  # place → title and what it shows
-    "compared": ("All runs of this task", "Median of the best score so far and its 95 % interval; "
-                 "dashed where not all runs of an algorithm have got."),
-    "map": ("Where policies ended", "One diamond per generation at the behavior of the updated "
-            "member, darker = later."),
-    "curves": ("Learning of this run", "The best score so far is the maximum of noisy means: "
-               "a lucky one."),
-    "archive": ("Archive of this run", "The behaviors seen so far, and the share of a 20 × 20 grid "
-                "over all of them; or mean novelty."),
-    "selection": ("Which member is updated", "The probability of each member, by its novelty."),
-    "exploration": ("Exploration", "A line per run of this task: the share of the behaviors seen "
-                    "by any, or mean novelty."),
-    "weight": ("Weight of reward against novelty", "w = 1 follows reward alone, w = 0 novelty "
-               "alone."),
-}  # fmt: skip
 FIGURES = [Output(name, "figure") for name in PLOTS if name != "map"]
 
 
@@ -155,7 +136,7 @@ def _place(name: str, title: str, caption: str) -> Any:
     style = {"height": height, "flexGrow": 1}  # as high as its neighbour
     graph = dcc.Graph(
         id=name,
-        figure=cast(Any, _nothing("Reading the runs …")),
+        figure=cast(Any, nothing("Reading the runs …")),
         config=cast(Any, CONFIG),
         responsive=True,
         style=style,
@@ -195,7 +176,7 @@ def _answer(app: Dash, watcher: Watcher) -> None:
         now_seen = " ".join([view.stamp, live.name if live else "", axis])
         if ctx.triggered_id == "clock" and now_seen == seen:
             return [no_update] * (7 + len(FIGURES))
-        figures, faults = _figures(view, live, axis, remembered)
+        figures, faults = figures_of(view, live, axis, remembered)
         options = [{"label": _label(run.story), "value": run.name} for run in view.runs]
         now = max(2, live.story.generation) if live else 2
         follow = ctx.triggered_id == "run" or until >= last  # else the reader looks at the past
@@ -211,10 +192,10 @@ def _answer(app: Dash, watcher: Watcher) -> None:
     def draw_map(until: int, name: str | None, seen: str | None) -> Any:
         live = next((run for run in watcher.look().runs if run.name == name), None)
         if live is None or not live.story.records:
-            return _nothing("No generation has ended yet."), until
+            return nothing("No generation has ended yet."), until
         if live.story.behaviors is None:
-            return _nothing("No map: behaviors here are not points in two dimensions."), until
-        return _guarded(lambda: plots.overhead(live.story, until=until))[0], until
+            return nothing("No map: behaviors here are not points in two dimensions."), until
+        return guarded(lambda: plots.overhead(live.story, until=until))[0], until
 
     @app.callback(
         Output("picked", "children"), Input("map", "clickData"), Input("run", "value")
@@ -237,66 +218,6 @@ def _answer(app: Dash, watcher: Watcher) -> None:
         ]
 
 
-def _figures(
-    view: View, live: Live | None, axis: str, remembered: dict[tuple[str, ...], Any]
-) -> tuple[list[Figure], list[str]]:
-    """All but the map, and what went wrong: files of others may hold anything."""
-    if live is None or not live.story.records:
-        return [_nothing("No generation has ended yet.")] * len(FIGURES), []
-    story, task = live.story, live.story.run.config.task
-    same = [run.story for run in view.runs if run.story.run.config.task == task]
-    groups = [
-        Group(label, s[0].run.config.algorithm, tuple(s)) for label, s in grouped(same).items()
-    ]
-    begun = [Group(g.label, g.algorithm, tuple(s for s in g.stories if s.records)) for g in groups]
-    drawn = {
-        "compared": lambda: plots.group_curves(_coarse(groups), axis),
-        "curves": lambda: plots.run_curves(story, axis),
-        "archive": lambda: plots.archive(story),
-        "selection": lambda: plots.selection(story) or _nothing("There is one member alone."),
-        "exploration": lambda: plots.exploration(begun),
-        "weight": lambda: plots.weights(begun) or _nothing("No weight has moved."),
-    }
-    key = (view.stamp, live.name, axis)
-    kept = remembered.get(key)
-    if kept is None:  # several pages may look at the same
-        results = [_guarded(draw) for draw in drawn.values()]
-        kept = [f for f, _ in results], [fault for _, fault in results if fault]
-        remembered.clear()
-        remembered[key] = kept
-    return kept
-
-
-def _coarse(groups: Sequence[Group]) -> list[Group]:
-    """Every so-many-th generation and the last: intervals of every one would take too long."""
-    longest = max(len(story.records) for group in groups for story in group.stories)
-    step = -(-longest // CURVE_POINTS)
-    return [
-        replace(
-            group,
-            stories=tuple(
-                replace(s, records=[*s.records[:-1:step], *s.records[-1:]]) for s in group.stories
-            ),
-        )
-        for group in groups
-    ]
-
-
-def _guarded(draw: Callable[[], Figure]) -> tuple[Figure, str]:
-    try:
-        return draw(), ""
-    except Exception as error:  # numbers that no run of ours writes
-        return _nothing("This cannot be drawn."), f"a plot cannot be drawn: {error!r}"
-
-
-def _nothing(words: str) -> Figure:
-    middle = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "showarrow": False}
-    note = middle | {"text": words, "font": FONT | {"color": FAINT}}
-    hidden = {"visible": False}
-    blank = {"paper_bgcolor": NOTHING, "plot_bgcolor": NOTHING, "dragmode": False}
-    return {"data": [], "layout": {"annotations": [note], "xaxis": hidden, "yaxis": hidden} | blank}
-
-
 def _label(story: Story) -> str:
     c = story.run.config
     return f"{c.task}, {c.algorithm}, seed {c.seed} ({story.run.path})"
@@ -313,27 +234,13 @@ def _table(runs: Sequence[Live]) -> Any:
         return html.P("No run here yet. New ones appear by themselves.", className="quiet")
     rows = []
     for run in runs:
-        first, *others = (column.cell(run) for column in COLUMNS)
+        first, *others = (column.cell(run) for column in LIVE)
         cells = [html.Th(first.text, scope="row"), *map(_cell, others)]
         rows.append(html.Tr(cells, title=run.name))
-    head = html.Thead(html.Tr([html.Th(column.title, scope="col") for column in COLUMNS]))
+    head = html.Thead(html.Tr([html.Th(column.title, scope="col") for column in LIVE]))
     return html.Div(html.Table([head, html.Tbody(rows)]), className="wide runs", tabIndex="0")
 
 
 def _cell(cell: Cell) -> Any:
     badge = html.Span(cell.text, className=f"state {cell.kind}")
     return html.Td(badge if cell.kind else cell.text)
-
-
-COLUMNS = (
-    Column[Live]("task", plain(lambda run: run.story.run.config.task)),
-    Column[Live]("algorithm", plain(lambda run: run.story.run.config.algorithm)),
-    Column[Live]("seed", plain(lambda run: run.story.run.config.seed)),
-    Column[Live]("generation", plain(
-        lambda run: f"{run.story.generation:,} of {run.story.run.config.generations:,}")),
-    Column[Live]("best", plain(lambda run: number(run.story.best))),
-    Column[Live]("re-test", plain(lambda run: number(run.story.tested))),
-    Column[Live]("steps/s", plain(
-        lambda run: MISSING if run.speed is None else f"{run.speed:,.0f}")),
-    Column[Live]("state", lambda run: Cell(run.state, kind=run.state)),
-)  # fmt: skip

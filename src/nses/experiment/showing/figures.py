@@ -1,158 +1,122 @@
-"""Pictures of runs along time: returns, the weight, and how much of the behavior space was seen."""
+"""Charts as files, by Matplotlib: a picture of one run, and a panel per task of a comparison."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nses.core.algorithms import ALGORITHMS
-from nses.experiment.analysis.comparison import Contest, Group
-from nses.experiment.analysis.stories import AXES, Story, coverage
-from nses.experiment.showing.drawing import HUES, INK, colors_of, name_of, plainly, quiet, save
+from nses.experiment.analysis.comparison import Contest
+from nses.experiment.analysis.stories import AXES, Story
+from nses.experiment.showing import charts
+from nses.experiment.showing.charts import BAND, MEDIAN_WIDTH, RUN, Chart, Line, Median
+from nses.experiment.showing.drawing import INK, name_of, plainly, quiet, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 4  # of panels, at most
+POINTS = 0.63  # of paper, to a pixel of a page
 
 
-@plainly()
 def curve(story: Story, path: Path) -> None:
     """How the returns of one run grew, to `path` (PNG) and beside it as PDF."""
-    from matplotlib.figure import Figure
-
-    records = story.records
-    t = [record["generation"] for record in records]
-    figure = Figure((5.2, 3.2), facecolor="white", layout="constrained")
-    axes = figure.subplots()
-    lines = {
-        "best": ("best so far", {"color": INK, "linewidth": 1.6, "drawstyle": "steps-post"}),
-        "score": ("updated member", {"color": HUES[0], "linewidth": 0.9}),
-        "return_mean": ("mean of the candidates", {"color": HUES[1], "linewidth": 1.2}),
-    }
-    for name, (label, style) in lines.items():
-        y = story.column(name)
-        axes.plot(t, y, label=label, marker="o" if len(t) == 1 else "", markersize=3, **style)
     c = story.run.config
-    axes.set_title(
-        f"{name_of(c.task)}, {c.algorithm.upper()}, seed {c.seed}", fontsize=9, color=INK
-    )
-    axes.set_xlabel("generation", fontsize=8, color=INK)
-    axes.set_ylabel("return", fontsize=8, color=INK)
-    axes.legend(fontsize=7, frameon=False)
-    axes.locator_params(axis="x", integer=True)
-    quiet(axes)
-    save(figure, path)
+    title = f"{name_of(c.task)}, {c.algorithm.upper()}, seed {c.seed}"
+    _panels([(title, charts.learning_of(story, "generation"))], path, (5.2, 3.2))
 
 
 def curves(contests: Sequence[Contest], axis: str, path: Path) -> None:
-    """The best score so far, a panel per task: the median over runs and its 95 % interval.
-
-    Dotted where some runs of a group have not got that far.
-    """
-
-    def draw(axes: "Axes", contest: Contest) -> None:
-        for group, style in _styled(contest.groups):
-            curve = group.curve(axis)
-            if curve is None:
-                continue
-            whole = curve.runs == len(group.stories)
-            label = _label(group)
-            for there, line in ((whole, style), (~whole, {**style, "linestyle": ":"})):
-                y = np.where(there | _next_to(there), curve.median, np.nan)
-                marker = "o" if len(curve.x) == 1 else ""
-                axes.plot(curve.x, y, **line, label=label, marker=marker, markersize=3)
-                label = "_"  # once in the legend
-            axes.fill_between(
-                curve.x, curve.low, curve.high, color=style["color"], alpha=0.18, linewidth=0
-            )
-        axes.set_xlabel(AXES[axis], fontsize=8, color=INK)
-        axes.set_ylabel("best return so far", fontsize=8, color=INK)
-
-    _panels(contests, draw, path)
+    """The best score so far, a panel per task."""
+    _panels([(name_of(c.task), charts.learning(c.groups, axis)) for c in contests], path)
 
 
 def weights(contests: Sequence[Contest], path: Path) -> bool:
-    """The weight w of reward where it adapts: a line per run. False where it does in none."""
-    moving = [c for c in contests if any(map(_adapts, c.groups))]
-
-    def draw(axes: "Axes", contest: Contest) -> None:
-        for group, style in _styled(contest.groups):
-            if not _adapts(group):
-                continue
-            for i, story in enumerate(group.stories):
-                label = "_" if i else _label(group)
-                thin = {**style, "linewidth": 0.8, "alpha": 0.8}
-                axes.plot(story.column("generation"), story.column("weight"), **thin, label=label)
-        axes.set_ylim(-0.03, 1.03)
-        axes.set_xlabel("generation", fontsize=8, color=INK)
-        axes.set_ylabel("w: novelty 0, reward 1", fontsize=8, color=INK)
-
-    if moving:
-        _panels(moving, draw, path)
-    return bool(moving)
+    """The weight w of reward where it adapts. False where it does in none."""
+    shown = [(name_of(c.task), charts.weights(c.groups)) for c in contests]
+    drawn = [(title, chart) for title, chart in shown if chart is not None]
+    if drawn:
+        _panels(drawn, path)
+    return bool(drawn)
 
 
 def archives(contests: Sequence[Contest], path: Path) -> None:
     """How much the archives cover: of a behavior space in two dimensions, else mean novelty."""
-
-    def draw(axes: "Axes", contest: Contest) -> None:
-        shares = coverage(contest.stories)
-        rest = iter(shares or ())
-        for group, style in _styled(contest.groups):
-            for i, story in enumerate(group.stories):
-                y = next(rest) if shares else story.column("novelty_mean")
-                label = "_" if i else _label(group)
-                thin = {**style, "linewidth": 0.8, "alpha": 0.8}
-                axes.plot(story.column("generation"), y, **thin, label=label)
-        what = "share of the cells that were seen" if shares else "mean novelty of the candidates"
-        axes.set_xlabel("generation (one behavior each)", fontsize=8, color=INK)
-        axes.set_ylabel(what, fontsize=8, color=INK)
-
-    _panels(contests, draw, path)
+    _panels([(name_of(c.task), charts.exploration(c.groups)) for c in contests], path)
 
 
 @plainly()
 def _panels(
-    contests: Sequence[Contest], draw: Callable[["Axes", Contest], None], path: Path
+    drawn: Sequence[tuple[str, Chart]], path: Path, alone: tuple[float, float] = (5.2, 3.4)
 ) -> None:
-    """A figure with a panel per task, to `path` (PNG) and beside it as PDF."""
+    """A panel per title and chart, as PNG and PDF; `alone`: the inches of one."""
     from matplotlib.figure import Figure
 
-    columns = min(len(contests), COLUMNS)
-    rows = -(-len(contests) // columns)
-    size = (5.2, 3.4) if len(contests) == 1 else (3.2 * columns, 2.7 * rows)
+    columns = min(len(drawn), COLUMNS)
+    rows = -(-len(drawn) // columns)
+    size = alone if len(drawn) == 1 else (3.2 * columns, 2.7 * rows)
     figure = Figure(size, facecolor="white", layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axes, contest in zip(grid, contests, strict=False):
-        draw(axes, contest)
-        axes.set_title(name_of(contest.task), fontsize=9, color=INK)
-        if axes.get_legend_handles_labels()[1]:
-            axes.legend(fontsize=7, frameon=False)
-        axes.ticklabel_format(axis="x", style="sci", scilimits=(-2, 5))
-        axes.xaxis.get_offset_text().set_fontsize(7)
-        quiet(axes)
-    for axes in grid[len(contests) :]:
+    for axes, (title, chart) in zip(grid, drawn, strict=False):
+        _draw(axes, chart)
+        axes.set_title(title, fontsize=9, color=INK)
+    for axes in grid[len(drawn) :]:
         axes.set_axis_off()
     save(figure, path)
 
 
-def _adapts(group: Group) -> bool:
-    """Whether its weight is not what its algorithm is defined by."""
-    return ALGORITHMS[group.algorithm].w is None
+def _draw(axes: "Axes", chart: Chart) -> None:
+    from matplotlib.ticker import PercentFormatter
+
+    for median in chart.medians:
+        _draw_median(axes, median)
+    named: set[str] = set()
+    for line in chart.lines:
+        _draw_line(axes, line, _legend(line, chart) if line.label not in named else "_")
+        named.add(line.label)
+    axes.set_ylim(chart.low, chart.high)
+    axes.set_xlabel(AXES[chart.axis], fontsize=8, color=INK)
+    axes.set_ylabel(chart.y, fontsize=8, color=INK)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(fontsize=7, frameon=False)
+    if chart.is_share:
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    if chart.axis == "generation":
+        axes.locator_params(axis="x", integer=True)
+    axes.ticklabel_format(axis="x", style="sci", scilimits=(-2, 5))
+    axes.xaxis.get_offset_text().set_fontsize(7)
+    quiet(axes)
 
 
-def _styled(groups: Sequence[Group]) -> list[tuple[Group, dict[str, Any]]]:
-    colors = colors_of([group.algorithm for group in groups])
-    return [(g, {"color": c, "linewidth": 1.5}) for g, c in zip(groups, colors, strict=True)]
+def _draw_median(axes: "Axes", median: Median) -> None:
+    """Solid, then dashed; and its interval."""
+    curve, label = median.curve, _counted(median.label, median.runs)
+    style: dict[str, Any] = {"color": median.color, "linewidth": POINTS * MEDIAN_WIDTH}
+    for where, dashed in median.stretches():
+        y = np.where(where, curve.median, np.nan)
+        dash = "--" if dashed else "-"
+        axes.plot(curve.x, y, **style, **_dot(curve.x), linestyle=dash, label=label)
+        label = "_"  # once in the legend
+    axes.fill_between(curve.x, curve.low, curve.high, color=median.color, alpha=BAND, linewidth=0)
 
 
-def _next_to(there: Any) -> Any:
-    """One point more on the left, so that the parts of a line meet."""
-    return np.append(there[1:], False)
+def _draw_line(axes: "Axes", line: Line, label: str) -> None:
+    style: dict[str, Any] = {"color": line.color, "linewidth": POINTS * line.width}
+    style |= {"drawstyle": "steps-post"} if line.steps else {}
+    style |= {} if line.seed is None else {"alpha": RUN}
+    axes.plot(line.x, line.y, **style, **_dot(line.x), label=label)
 
 
-def _label(group: Group) -> str:
-    count = len(group.stories)
-    return f"{name_of(group.label)} ({count} run{'s' * (count > 1)})"
+def _dot(x: Any) -> dict[str, Any]:
+    """A single point is no line."""
+    return {"marker": "o", "markersize": 3} if len(x) == 1 else {}
+
+
+def _legend(line: Line, chart: Chart) -> str:
+    if line.seed is None:
+        return name_of(line.label)
+    return _counted(line.label, sum(other.label == line.label for other in chart.lines))
+
+
+def _counted(label: str, runs: int) -> str:
+    return f"{name_of(label)} ({runs} run{'s' * (runs > 1)})"

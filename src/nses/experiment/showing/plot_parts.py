@@ -37,7 +37,9 @@ def rounded(values: ArrayLike, digits: int = DIGITS) -> list[float | None]:
     ]
 
 
-def css(color: Sequence[float] | NDArray[np.float64], opacity: float = 1.0) -> str:
+def css(color: Sequence[float] | NDArray[np.float64] | str, opacity: float = 1.0) -> str:
+    if isinstance(color, str):
+        return color
     r, g, b = (round(255 * float(c)) for c in color)
     return f"rgb({r},{g},{b})" if opacity == 1 else f"rgba({r},{g},{b},{opacity:g})"
 
@@ -51,13 +53,13 @@ def evenly(length: int, most: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.int64))
 
 
-def changes(x: NDArray[Any], y: Floats) -> tuple[list[Any], Floats]:
+def changes(x: NDArray[Any], y: Floats) -> tuple[NDArray[Any], Floats]:
     """The points at which a staircase steps, and its end."""
     kept = np.ones(len(y), bool)
     kept[1:-1] = y[1:-1] != y[:-2]
     at = np.flatnonzero(kept)
     at = at[evenly(len(at), LINE_POINTS)]
-    return x[at].tolist(), y[at]
+    return x[at], y[at]
 
 
 def along(x: Floats, axis: str) -> list[Any]:
@@ -112,7 +114,7 @@ def layout_of(x: str, y: str, **more: Any) -> dict[str, Any]:
         "font": FONT | {"color": INK},
         "paper_bgcolor": NOTHING,
         "plot_bgcolor": NOTHING,
-        "margin": {"l": 12, "r": 12, "t": 12, "b": 12, "pad": 2},
+        "margin": {"l": 12, "r": 36, "t": 12, "b": 12, "pad": 2},  # on the right, the buttons
         "xaxis": GRID
         | {
             "title": {"text": html.escape(x), "standoff": 8},
@@ -121,7 +123,7 @@ def layout_of(x: str, y: str, **more: Any) -> dict[str, Any]:
         "yaxis": GRID | {"title": {"text": html.escape(y), "standoff": 8}},
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         "hoverlabel": {"bgcolor": "#ffffff", "bordercolor": FAINT, "font": {"color": INK}},
-        "modebar": {"bgcolor": NOTHING, "color": "#77777f", "activecolor": INK},
+        "modebar": {"orientation": "v", "bgcolor": NOTHING, "color": "#77777f", "activecolor": INK},
         "hovermode": "closest",
         "dragmode": False,  # a finger scrolls the page; the page itself lets a mouse zoom
     } | more

@@ -1,15 +1,15 @@
 """Interactive pictures of runs, as the plain dictionaries that Plotly draws in a page."""
 
 import html
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from nses.experiment.analysis.comparison import Group
 from nses.experiment.analysis.scenes import limits, scene_of
-from nses.experiment.analysis.stories import AXES, Curve, Floats, Story, coverage
-from nses.experiment.showing.drawing import HUES, INK, Color, colors_of, shades
+from nses.experiment.analysis.stories import AXES, Curve, Story, coverage
+from nses.experiment.showing.charts import BAND, MEDIAN_WIDTH, RUN, Chart, Line, Median
+from nses.experiment.showing.drawing import HUES, shades
 from nses.experiment.showing.plot_parts import (
     LINE_POINTS,
     along,
@@ -31,51 +31,27 @@ Figure = dict[str, Any]
 
 MAP_POINTS = 2000  # diamonds of a map, at most
 PAPER = "#fbfbf8"  # under a map, by night too: later diamonds are darker
-LINES = {  # of one run: column → name, colour, width
-    "return_mean": ("mean of the candidates", HUES[1], 1.5),
-    "score": ("updated member", HUES[0], 1.2),
-    "best": ("best so far", INK, 2.5),
-}
 
 
-def run_curves(story: Story, axis: str = "generation") -> Figure:
-    """How the returns of one run grew along one of AXES."""
-    x, shown = story.column(axis), evenly(len(story.records), LINE_POINTS)
-    data = [
-        line(
-            along(x[shown], axis),
-            story.column(column)[shown],
-            name,
-            color if isinstance(color, str) else css(color),
-            width=width,
-            shape="hv" if column == "best" else "linear",
-            hovertemplate="%{y:.5g}",
-        )
-        for column, (name, color, width) in LINES.items()
-    ]
-    layout = layout_of(AXES[axis], "return", hovermode="x unified")
-    return {"data": data, "layout": layout | revision(story.run.path, axis)}
-
-
-def group_curves(
-    groups: Sequence[Group], axis: str = "generation", goal: float | None = None
-) -> Figure:
-    """The best score so far of each group: median and its 95 % interval, along one of AXES.
-
-    Dashed where not all runs of the group have got yet.
-    """
-    bands, lines = [], []
-    for group, color in zip(groups, _colors(groups), strict=True):
-        curve = group.curve(axis)
-        if curve is not None:
-            curve = _kinks(curve)
-            bands.append(_band(curve, axis, group, color))
-            lines += _medians(curve, axis, group, color)
-    layout = layout_of(AXES[axis], "best return so far")
-    if goal is not None:
-        layout["shapes"] = [level(goal)]
-        layout["annotations"] = [level_name(goal)]
-    return {"data": bands + lines, "layout": layout | revision(axis)}
+def figure_of(chart: Chart, *names: object) -> Figure:
+    """A chart as Plotly draws it; a zoom is kept for what has the same names."""
+    data = [_band(median, chart.axis) for median in chart.medians]
+    data += [line for median in chart.medians for line in _medians(median, chart.axis)]
+    named: set[str] = set()
+    for run in chart.lines:
+        data.append(_run(run, chart, showlegend=run.label not in named))
+        named.add(run.label)
+    alone = all(line.seed is None for line in chart.lines) and not chart.medians
+    layout = layout_of(AXES[chart.axis], chart.y, hovermode="x unified" if alone else "closest")
+    if chart.is_share:
+        layout["yaxis"] |= {"tickformat": ".0%"}
+    if chart.low is not None:
+        ends = {"range": [chart.low, chart.high]}
+        layout["yaxis"] |= {"rangemode": "tozero"} if chart.high is None else ends
+    if chart.goal is not None:
+        layout["shapes"] = [level(chart.goal)]
+        layout["annotations"] = [level_name(chart.goal)]
+    return {"data": data, "layout": layout | revision(*names, chart.axis)}
 
 
 def overhead(story: Story, most: int = MAP_POINTS, until: int | None = None) -> Figure:
@@ -130,47 +106,15 @@ def overhead(story: Story, most: int = MAP_POINTS, until: int | None = None) -> 
     return {"data": data, "layout": layout | {"plot_bgcolor": PAPER} | revision(story.run.path)}
 
 
-def weights(groups: Sequence[Group]) -> Figure | None:
-    """The weight w of reward against novelty, a line per run; None where it never moves."""
-    moving = [
-        (group, color, [s for s in group.stories if np.unique(_known(s.column("weight"))).size > 1])
-        for group, color in zip(groups, _colors(groups), strict=True)
-    ]
-    lines = [
-        (group, color, story, story.column("weight"))
-        for group, color, stories in moving
-        for story in stories
-    ]
-    layout = layout_of("generation", "weight w of reward")
-    layout["yaxis"] |= {"range": [-0.03, 1.03]}
-    return (
-        {"data": _run_lines(lines, "w %{y:.2f}", steps=True), "layout": layout} if lines else None
-    )
-
-
-def exploration(groups: Sequence[Group]) -> Figure:
-    """A line per run: how much of the behavior space it has seen, or else its novelty."""
-    stories = [story for group in groups for story in group.stories]
-    paint = [c for g, c in zip(groups, _colors(groups), strict=True) for _ in g.stories]
-    owner = [group for group in groups for _ in group.stories]
-    shares = coverage(stories)
-    layout = layout_of("generation", "coverage" if shares else "mean novelty")
-    if shares:
-        lines = list(zip(owner, paint, stories, shares, strict=True))
-        layout["yaxis"] |= {"tickformat": ".0%", "rangemode": "tozero"}
-        return {"data": _run_lines(lines, "%{y:.1%}", steps=True), "layout": layout}
-    novelty = [s.column("novelty_mean") for s in stories]
-    lines = list(zip(owner, paint, stories, novelty, strict=True))
-    return {"data": _run_lines(lines, "%{y:.4g}", steps=False), "layout": layout}
-
-
 def archive(story: Story) -> Figure:
     """How the archive of one run grew, and what it has seen of the behavior space (or novelty)."""
     x, shares = whole(story, "generation"), coverage([story])
-    size = line(*changes(x, story.column("archive_size")), "behaviors in the archive", css(HUES[2]))
+    at, y = changes(x, story.column("archive_size"))
+    size = line(at.tolist(), y, "behaviors in the archive", css(HUES[2]))
     shown = evenly(len(x), LINE_POINTS)
     if shares:
-        second = line(*changes(x, shares[0]), "coverage", css(HUES[3]), shape="hv")
+        at, y = changes(x, shares[0])
+        second = line(at.tolist(), y, "coverage", css(HUES[3]), shape="hv")
     else:
         y = story.column("novelty_mean")[shown]
         second = line(x[shown].tolist(), y, "mean novelty", css(HUES[3]))
@@ -214,60 +158,49 @@ def selection(story: Story) -> Figure | None:
     return {"data": data, "layout": layout | revision(story.run.path)}
 
 
-def _colors(groups: Sequence[Group]) -> list[Color]:
-    return colors_of([group.algorithm for group in groups])
+def _run(run: Line, chart: Chart, **more: Any) -> dict[str, Any]:
+    """Among others, thin and in the colour of its group, which is once in the legend."""
+    label, value = html.escape(run.label), f"%{{y:{chart.number}}}"
+    if run.seed is None:
+        shown = evenly(len(run.x), LINE_POINTS)
+        points = along(run.x[shown], chart.axis), run.y[shown]
+        return line(*points, label, css(run.color), **_shape(run), hovertemplate=value)
+    shown = evenly(len(run.x), LINE_POINTS // 2)
+    at, y = changes(run.x, run.y) if run.steps else (run.x[shown], run.y[shown])
+    return line(
+        along(at, chart.axis), y, label, css(run.color, RUN), **_shape(run), legendgroup=label,
+        hovertemplate=f"{label}, seed {run.seed}<br>{AXES[chart.axis]} %{{x}}<br>"
+        f"{chart.y} {value}<extra></extra>", **more,
+    )  # fmt: skip
 
 
-def _known(x: Floats) -> Floats:
-    return x[np.isfinite(x)]
+def _shape(run: Line) -> dict[str, Any]:
+    return {"width": run.width, "shape": "hv" if run.steps else "linear"}
 
 
-def _run_lines(
-    lines: Sequence[tuple[Group, Sequence[float], Story, Floats]], value: str, *, steps: bool
-) -> list[dict[str, Any]]:
-    """A thin line per run in the colour of its group, one entry in the legend per group."""
-    data, named = [], set()
-    for group, color, story, y in lines:
-        x, label = whole(story, "generation"), html.escape(group.label)
-        shown = evenly(len(x), LINE_POINTS // 2)
-        points = changes(x, y) if steps else (x[shown].tolist(), y[shown])
-        seed = story.run.config.seed
-        data.append(
-            line(
-                *points, label, css(color, 0.75), width=1.3, shape="hv" if steps else "linear",
-                legendgroup=label, showlegend=label not in named,
-                hovertemplate=f"{label}, seed {seed}<br>"
-                f"generation %{{x}}<br>{value}<extra></extra>",
-            )
-        )  # fmt: skip
-        named.add(label)
-    return data
-
-
-def _medians(curve: Curve, axis: str, group: Group, color: Sequence[float]) -> list[dict[str, Any]]:
+def _medians(median: Median, axis: str) -> list[dict[str, Any]]:
     """A solid line where all runs are, a dashed one where only some are."""
+    median = replace(median, curve=_kinks(median.curve))
+    curve, label = median.curve, html.escape(median.label)
     numbers = [*zip(rounded(curve.low), rounded(curve.high), curve.runs.tolist(), strict=True)]
-    x, label = along(curve.x, axis), html.escape(group.label)
-    partial = curve.runs < len(group.stories)
-    beside = np.append(partial[1:], False) | np.append(False, partial[:-1])  # so that they meet
-    lines = []
-    for where, dash in ((~partial, "solid"), (partial | beside, "dash")):
-        if not (where & (partial if dash == "dash" else ~partial)).any():
-            continue
+    lines: list[dict[str, Any]] = []
+    for where, dashed in median.stretches():
         lines.append(
             line(
-                x, np.where(where, curve.median, np.nan), label, css(color), width=2.5, dash=dash,
+                along(curve.x, axis), np.where(where, curve.median, np.nan), label,
+                css(median.color), width=MEDIAN_WIDTH, dash="dash" if dashed else "solid",
                 legendgroup=label, showlegend=not lines, customdata=numbers,
                 hovertemplate=f"<b>{label}</b><br>{AXES[axis]} %{{x}}<br>median %{{y:.5g}}"
                 " [%{customdata[0]:.5g}, %{customdata[1]:.5g}]"
-                f"<br>%{{customdata[2]}} of {len(group.stories)} runs<extra></extra>",
+                f"<br>%{{customdata[2]}} of {median.runs} runs<extra></extra>",
             )
         )  # fmt: skip
     return lines
 
 
-def _band(curve: Curve, axis: str, group: Group, color: Sequence[float]) -> dict[str, Any]:
+def _band(median: Median, axis: str) -> dict[str, Any]:
     """The interval as polygons, one for each stretch in which there is one."""
+    curve = _kinks(median.curve)
     known = np.flatnonzero(np.isfinite(curve.low) & np.isfinite(curve.high))
     x: list[Any] = []
     y: list[float | None] = []
@@ -277,8 +210,8 @@ def _band(curve: Curve, axis: str, group: Group, color: Sequence[float]) -> dict
         y += [*rounded(curve.high[part]), *rounded(curve.low[part][::-1]), None]
     return {
         "type": "scatter", "x": x, "y": y, "fill": "toself", "mode": "lines", "line": {"width": 0},
-        "fillcolor": css(color, 0.18), "hoverinfo": "skip", "showlegend": False,
-        "legendgroup": html.escape(group.label),
+        "fillcolor": css(median.color, BAND), "hoverinfo": "skip", "showlegend": False,
+        "legendgroup": html.escape(median.label),
     }  # fmt: skip
 
 

@@ -1,11 +1,8 @@
 """A run, or a comparison of runs, as one HTML page that opens anywhere without a network."""
 
-import base64
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,12 +10,10 @@ from nses import __version__
 from nses.experiment.analysis.comparison import Contest, Group
 from nses.experiment.analysis.paper import caption as quotation
 from nses.experiment.analysis.stories import AXES, Story, story_of
-from nses.experiment.runs.run import REPORT, Run, read_config
-from nses.experiment.runs.storage import regular_file, write_atomically
-from nses.experiment.settings.command import changes_of
-from nses.experiment.settings.config import to_dict
-from nses.experiment.showing import plots, tables
-from nses.experiment.showing.cells import Column, Table, plain
+from nses.experiment.runs.run import REPORT, Run
+from nses.experiment.runs.storage import write_atomically
+from nses.experiment.showing import charts, plots, tables
+from nses.experiment.showing.made import films, settings_of
 from nses.experiment.showing.markup import (
     Markup,
     Plots,
@@ -27,7 +22,6 @@ from nses.experiment.showing.markup import (
     command,
     element,
     joined,
-    link,
     page,
     plot,
     slider,
@@ -47,10 +41,10 @@ def write_run_report(run: Run, path: Path | None = None) -> Path:
     path = run.path / REPORT if path is None else path
     story = story_of(run)
     data: Plots = {}
-    body = [*_run_head(story), _run_plots(story, data), *_settings(story, path.parent)]
+    body = [*_run_head(story), _run_plots(story, data), *settings_of(story, path.parent), _footer()]
     title = _title(run)
     room = LARGEST_PAGE - len(page(title, body, data))
-    body.insert(-1, _videos_shown(_videos(run.path), room, path.parent))
+    body.insert(-1, films(run.path, room, path.parent))
     write_atomically(path, page(title, body, data))
     return path
 
@@ -155,31 +149,31 @@ def _run_plots(story: Story, data: Plots) -> Markup:
     if not story.records:
         return element("p", NOTHING_YET, class_="empty")
     group = Group(story.run.config.algorithm, story.run.config.algorithm, (story,))
-    curves = {axis: plots.run_curves(story, axis) for axis in AXES}
+    learned = {axis: charts.learning_of(story, axis) for axis in AXES}
+    curves = {axis: plots.figure_of(chart, story.run.path) for axis, chart in learned.items()}
     shown = [
-        plot("Learning", "curves", curves, data,
-              "The best score so far is the maximum of noisy means: a lucky one.",
+        plot("Learning", "curves", curves, data, charts.LUCKY,
               controls=choice("along", AXES, "curves")),
         _map({"": story}, data, "map", plots.MAP_POINTS),
-        plot("Archive", "archive", {"": plots.archive(story)}, data,
-              "The behaviors seen so far, and the share of the cells of a 20 × 20 grid over "
-              "all of them that was visited." if story.behaviors is not None else
-              "The behaviors seen so far, and how far the candidates were from their nearest."),
+        plot("Archive", "archive", {"": plots.archive(story)}, data, charts.ARCHIVED),
+        _weights([group], data, "weight"),
     ]  # fmt: skip
-    weights, selection = plots.weights([group]), plots.selection(story)
-    weight = short(story.records[-1]["weight"])
+    selection, title = plots.selection(story), "Which member is updated"
     shown.append(
-        plot("Weight of reward against novelty", "weight", {"": weights}, data,
-              "w = 1 follows reward alone, w = 0 novelty alone.")
-        if weights else absent("Weight of reward against novelty",
-                                f"w has been {weight} all the time.")
-    )  # fmt: skip
-    shown.append(
-        plot("Which member is updated", "selection", {"": selection}, data,
-              "The probability of each member, by its novelty (Eq. 1).")
-        if selection else absent("Which member is updated", "There is one member alone.")
-    )  # fmt: skip
+        plot(title, "selection", {"": selection}, data, charts.SELECTED)
+        if selection
+        else absent(title, "There is one member alone.")
+    )
     return element("div", *shown, class_="plots five")
+
+
+def _weights(groups: Sequence[Group], data: Plots, name: str) -> Markup:
+    title, chart = "Weight of reward against novelty", charts.weights(groups)
+    if chart is None:
+        fixed = {g.label: g.stories[0].records[-1]["weight"] for g in groups if g.stories}
+        words = ", ".join(f"{label} {short(w)}" for label, w in fixed.items())
+        return absent(title, f"It does not change: {words}.")
+    return plot(title, name, {"": plots.figure_of(chart)}, data, charts.WEIGHED)
 
 
 def _map(named: Mapping[str, Story], data: Plots, name: str, most: int) -> Markup:
@@ -198,90 +192,13 @@ def _map(named: Mapping[str, Story], data: Plots, name: str, most: int) -> Marku
     }
     names = {str(i): name for i, name in enumerate(shown)}
     thinned = any(story.generation > most for story in begun)
-    caption = (
-        "One diamond per generation at the behavior of the updated member, darker = later."
-        + (f" Of long runs, {most:,} generations are drawn." if thinned else "")
-    )
+    more = f" Of long runs, {most:,} generations are drawn." if thinned else ""
+    caption = charts.DIAMONDS + more
     hint = element("p", "Click a diamond, or move the slider, to see how to replay it.")
     picked = element("div", hint, class_="picked", data_plot=name, aria_live="polite")
     below = joined([slider(name, begun[0].generation), picked])
     return plot(title, name, figures, data, caption, controls=choice("run", names, name),
                  below=below, kind="map")  # fmt: skip
-
-
-def _settings(story: Story, base: Path) -> list[Markup]:
-    run = story.run
-    document = read_config(run.path)
-    directory = shlex.quote(str(run.path))
-    more = 2 * run.config.generations
-    lines = {
-        "Made by": run.command,
-        "Continue it": f"nses resume {directory}" + (f" --generations {more}" * story.done),
-        "Test its best policy": f"nses evaluate {directory}",
-        "See it": f"nses render {directory}",
-        "Replay any generation": f"{replay_command(run)} --generation {max(1, story.generation)}",
-    }
-    changes = changes_of(run.config)
-    settings = [(name, v) for name, v in to_dict(run.config).items() if name != "run_dir"]
-    columns = (
-        Column[tuple[str, Any]]("setting", plain(lambda item: item[0])),
-        Column[tuple[str, Any]]("value", plain(lambda item: _value(item[1]))),
-        Column[tuple[str, Any]]("", plain(lambda item: "changed" * (item[0] in changes))),
-    )
-    grid = Table("Settings", columns, tuple(settings), marked=lambda item: item[0] in changes)
-    resumed = document.get("resumed") or []
-    parts = [
-        element("h2", "How it was made"),
-        *(joined([element("h3", name), command(line)]) for name, line in lines.items()),
-    ]
-    if isinstance(resumed, list) and resumed:
-        notes = [r for r in resumed if isinstance(r, dict)]
-        again = [
-            element("li", f"from {r.get('generation')}: ", element("code", r.get("command")))
-            for r in notes
-        ]
-        parts += [element("h3", "Continued since"), element("ul", *again)]
-    columns = (
-        Column[tuple[str, str]]("of", plain(lambda item: item[0])),
-        Column[tuple[str, str]]("version", plain(lambda item: item[1])),
-    )
-    versions = Table("Versions it was begun with", columns, tuple(run.versions.items()))
-    said = f"changed: {', '.join(changes)}" if changes else "none changed"
-    summary = f"All settings (recipe {run.config.recipe}; {said})"
-    parts += [
-        element("details", element("summary", summary), table(grid, base)),
-        element("details", element("summary", "Versions"), table(versions, base)),
-        _footer(),
-    ]
-    return parts
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(str, value)) or "none"
-    return "not set" if value is None else str(value)
-
-
-def _videos(directory: Path) -> list[Path]:
-    """The best policy first; a symbolic link may lead anywhere, and is not followed."""
-    files = [f for f in directory.glob("*.mp4") if f.is_file() and not f.is_symlink()]
-    return sorted(files, key=lambda file: (file.name != "best.mp4", file.name))
-
-
-def _videos_shown(files: Sequence[Path], room: int, base: Path) -> Markup:
-    """Films inside the page while there is room for them, else links to their files."""
-    shown = []
-    for file in files:
-        with regular_file(file) as (opened, size):
-            fits = size * 4 / 3 + 1000 < room
-            content = opened.read() if fits else b""
-        if fits:
-            source = f"data:video/mp4;base64,{base64.b64encode(content).decode()}"
-            room -= len(source)
-            shown.append(element("video", src=source, controls=True, aria_label=file.name))
-        else:
-            shown.append(element("p", link(file, base, f"{file.name} (too large for this page)")))
-    return joined([element("h2", "Films"), *shown]) if shown else Markup()
 
 
 def _made_by(line: str, runs: int) -> Markup:
@@ -294,23 +211,16 @@ def _contest_plots(contest: Contest, data: Plots, index: int, diamonds: int) -> 
     if not any(group.stories for group in groups):
         return element("p", NOTHING_YET, class_="empty")
     name = f"curves-{index}"
-    curves = {axis: plots.group_curves(contest.groups, axis, contest.goal) for axis in AXES}
+    learned = {axis: charts.learning(contest.groups, axis, contest.goal) for axis in AXES}
+    curves = {axis: plots.figure_of(chart) for axis, chart in learned.items()}
     named = {f"{g.label}, seed {s.run.config.seed}": s for g in groups for s in g.stories}
-    weights = plots.weights(groups)
-    flat = contest.stories[0].behaviors is not None
+    explored = plots.figure_of(charts.exploration(groups))
     shown = [
-        plot("Learning", name, curves, data,
-              "Median over the runs and its bootstrapped 95 % interval; dashed where not all runs "
-              "of an algorithm have got.", controls=choice("along", AXES, name)),
+        plot("Learning", name, curves, data, charts.MEDIANS, controls=choice("along", AXES, name)),
         _map(named, data, f"map-{index}", diamonds),
-        plot("Exploration", f"exploration-{index}", {"": plots.exploration(groups)}, data,
-              "A line per run: the share that it has visited of a 20 × 20 grid over all that any "
-              "of these runs saw." if flat else
-              "A line per run: mean novelty of the candidates."),
-        plot("Weight of reward against novelty", f"weight-{index}", {"": weights}, data,
-              "A line per run: w = 1 follows reward alone, w = 0 novelty alone.")
-        if weights else absent("Weight of reward against novelty", "No weight has moved."),
-    ]  # fmt: skip
+        plot("Exploration", f"exploration-{index}", {"": explored}, data, charts.EXPLORED),
+        _weights(groups, data, f"weight-{index}"),
+    ]
     return element("div", *shown, class_="plots")
 
 

@@ -4,10 +4,12 @@ import math
 import shlex
 
 from nses.experiment.analysis.comparison import Contest, Pair, Row
+from nses.experiment.analysis.live import Live
 from nses.experiment.analysis.statistics import CONFIDENCE
 from nses.experiment.analysis.stories import Story
 from nses.experiment.runs.run import REPORT, Run
 from nses.experiment.showing.cells import (
+    MISSING,
     Cell,
     Column,
     Table,
@@ -43,7 +45,7 @@ def scores(contest: Contest, *, paper: bool) -> Table[Row]:
         Column[Row]("IQM", plain(lambda row: number(row.best_iqm))),
         Column[Row]("least to most", plain(_range), narrow=False),
         Column[Row]("re-test", _retest, INTERVAL),
-        Column[Row]("IQM", plain(lambda row: number(row.retest_iqm)), narrow=False),
+        Column[Row]("re-test:\nIQM", plain(lambda row: number(row.retest_iqm)), narrow=False),
     ]
     if contest.goal is not None:
         solved = "out" if contest.task.endswith("-trap") else "solved"
@@ -96,6 +98,20 @@ def runs(contest: Contest) -> Table[tuple[str, Story]]:
         Column[tuple[str, Story]]("made by", lambda r: Cell(r[1].run.command, is_command=True)),
     )
     return Table("Runs", columns, tuple(records))
+
+
+LIVE = (
+    Column[Live]("task", plain(lambda live: live.story.run.config.task)),
+    Column[Live]("algorithm", plain(lambda live: live.story.run.config.algorithm)),
+    Column[Live]("seed", plain(lambda live: live.story.run.config.seed)),
+    Column[Live]("generation", plain(
+        lambda live: f"{live.story.generation:,} of {live.story.run.config.generations:,}")),
+    Column[Live]("best", plain(lambda live: number(live.story.best))),
+    Column[Live]("re-test", plain(lambda live: number(live.story.tested))),
+    Column[Live]("steps/s", plain(
+        lambda live: MISSING if live.speed is None else f"{live.speed:,.0f}")),
+    Column[Live]("state", lambda live: Cell(live.state, kind=live.state)),
+)  # fmt: skip
 
 
 def _directory(run: Run) -> Cell:

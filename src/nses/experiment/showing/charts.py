@@ -1,0 +1,138 @@
+"""What a picture of runs along time shows, as a value; Matplotlib and Plotly are its renderings."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.core.values import Floats
+from nses.experiment.analysis.comparison import Group
+from nses.experiment.analysis.stories import CELLS, Curve, Story, coverage
+from nses.experiment.showing.drawing import HUES, INK, Color, colors_of
+
+MEDIAN_WIDTH, RUN_WIDTH = 2.5, 1.3  # of lines, in pixels of a page
+BAND, RUN = 0.18, 0.75  # opacity of an interval, and of one run among many
+
+LUCKY = "The best score so far is the maximum of noisy means: a lucky one."
+MEDIANS = (
+    "Median over the runs and its bootstrapped 95 % interval; dashed where some runs have not got "
+    "that far."
+)
+EXPLORED = (
+    f"A line per run: the share it has visited of a {CELLS} × {CELLS} grid over all behaviors that "
+    "these runs have shown; where behaviors are not points in a plane, the mean novelty of its "
+    "candidates."
+)
+ARCHIVED = (
+    f"The behaviors seen so far, and the share of a {CELLS} × {CELLS} grid over all of them that "
+    "was visited; where behaviors are not points in a plane, mean novelty."
+)
+WEIGHED = "A line per run: w = 1 follows reward alone, w = 0 novelty alone."
+SELECTED = "The probability of each member, by its novelty (Eq. 1)."
+DIAMONDS = "One diamond per generation at the behavior of the updated member, darker = later."
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Numbers of one run."""
+
+    label: str
+    color: Color | str
+    x: Floats
+    y: Floats
+    width: float = RUN_WIDTH
+    steps: bool = False  # whether it keeps a value until the next
+    seed: int | None = None  # of a run among others
+
+
+@dataclass(frozen=True, eq=False)
+class Median:
+    """Runs of a group together, with an interval."""
+
+    label: str
+    color: Color
+    curve: Curve
+    runs: int  # of the group
+
+    def stretches(self) -> Iterator[tuple[NDArray[np.bool_], bool]]:
+        """Where it is drawn solid, then where dashed: True where some runs have not got so far."""
+        partial = self.curve.runs < self.runs
+        beside = np.append(partial[1:], False) | np.append(False, partial[:-1])  # so that they meet
+        if not partial.all():
+            yield ~partial, False
+        if partial.any():
+            yield partial | beside, True
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A panel."""
+
+    axis: str  # one of AXES
+    y: str  # what it counts
+    lines: tuple[Line, ...] = ()
+    medians: tuple[Median, ...] = ()
+    low: float | None = None  # the ends of the vertical axis
+    high: float | None = None
+    number: str = ".5g"  # how a value is written
+    goal: float | None = None  # above which a task is solved
+
+    @property
+    def is_share(self) -> bool:
+        return self.number.endswith("%")
+
+
+def learning(groups: Sequence[Group], axis: str, goal: float | None = None) -> Chart:
+    """The best score so far of each group."""
+    medians = [
+        Median(group.label, color, curve, len(group.stories))
+        for group, color in _painted(groups)
+        if (curve := group.curve(axis)) is not None
+    ]
+    return Chart(axis, "best return so far", medians=tuple(medians), goal=goal)
+
+
+def learning_of(story: Story, axis: str) -> Chart:
+    """How the returns of one run grew."""
+    x = story.column(axis)
+    lines = (
+        Line("mean of the candidates", HUES[1], x, story.column("return_mean"), 1.7),
+        Line("updated member", HUES[0], x, story.column("score"), 1.3),
+        Line("best so far", INK, x, story.column("best"), MEDIAN_WIDTH, steps=True),
+    )
+    return Chart(axis, "return", lines)
+
+
+def weights(groups: Sequence[Group]) -> Chart | None:
+    """The weight w of reward against novelty; None where no algorithm adapts it."""
+    lines = [
+        _line(group, color, story, story.column("weight"), steps=True)
+        for group, color in _painted(groups)
+        if group.adapts
+        for story in group.stories
+    ]
+    if not lines:
+        return None
+    y = "weight w of reward"
+    return Chart("generation", y, tuple(lines), low=-0.03, high=1.03, number=".2f")
+
+
+def exploration(groups: Sequence[Group]) -> Chart:
+    """How much of the behavior space each run has seen; or its novelty, where that is no plane."""
+    owners = [(g, color, story) for g, color in _painted(groups) for story in g.stories]
+    shares = coverage([story for _, _, story in owners])
+    if shares is None:
+        novelty = [_line(*owner, owner[2].column("novelty_mean")) for owner in owners]
+        return Chart("generation", "mean novelty", tuple(novelty), number=".4g")
+    lines = [_line(*owner, y, steps=True) for owner, y in zip(owners, shares, strict=True)]
+    return Chart("generation", "coverage", tuple(lines), low=0.0, number=".1%")
+
+
+def _painted(groups: Sequence[Group]) -> list[tuple[Group, Color]]:
+    return list(zip(groups, colors_of([group.algorithm for group in groups]), strict=True))
+
+
+def _line(group: Group, color: Color, story: Story, y: Floats, *, steps: bool = False) -> Line:
+    x = story.column("generation")
+    return Line(group.label, color, x, y, steps=steps, seed=story.run.config.seed)

@@ -1,0 +1,89 @@
+"""How a run was made, as parts of its page: commands, settings, versions, films."""
+
+import base64
+import shlex
+from pathlib import Path
+from typing import Any
+
+from nses.experiment.analysis.stories import Story
+from nses.experiment.runs.run import read_config
+from nses.experiment.runs.storage import regular_file
+from nses.experiment.settings.command import changes_of
+from nses.experiment.settings.config import to_dict
+from nses.experiment.showing.cells import Column, Table, plain
+from nses.experiment.showing.markup import Markup, command, element, joined, link, table
+from nses.experiment.showing.tables import replay_command
+
+
+def settings_of(story: Story, base: Path) -> list[Markup]:
+    run = story.run
+    document = read_config(run.path)
+    directory = shlex.quote(str(run.path))
+    more = 2 * run.config.generations
+    lines = {
+        "Made by": run.command,
+        "Continue it": f"nses resume {directory}" + (f" --generations {more}" * story.done),
+        "Test its best policy": f"nses evaluate {directory}",
+        "See it": f"nses render {directory}",
+        "Replay any generation": f"{replay_command(run)} --generation {max(1, story.generation)}",
+    }
+    changes = changes_of(run.config)
+    settings = [(name, v) for name, v in to_dict(run.config).items() if name != "run_dir"]
+    columns = (
+        Column[tuple[str, Any]]("setting", plain(lambda item: item[0])),
+        Column[tuple[str, Any]]("value", plain(lambda item: _value(item[1]))),
+        Column[tuple[str, Any]]("", plain(lambda item: "changed" * (item[0] in changes))),
+    )
+    grid = Table("Settings", columns, tuple(settings), marked=lambda item: item[0] in changes)
+    resumed = document.get("resumed") or []
+    parts = [
+        element("h2", "How it was made"),
+        *(joined([element("h3", name), command(line)]) for name, line in lines.items()),
+    ]
+    if isinstance(resumed, list) and resumed:
+        notes = [r for r in resumed if isinstance(r, dict)]
+        again = [
+            element("li", f"from {r.get('generation')}: ", element("code", r.get("command")))
+            for r in notes
+        ]
+        parts += [element("h3", "Continued since"), element("ul", *again)]
+    columns = (
+        Column[tuple[str, str]]("of", plain(lambda item: item[0])),
+        Column[tuple[str, str]]("version", plain(lambda item: item[1])),
+    )
+    versions = Table("Versions it was begun with", columns, tuple(run.versions.items()))
+    said = f"changed: {', '.join(changes)}" if changes else "none changed"
+    summary = f"All settings (recipe {run.config.recipe}; {said})"
+    parts += [
+        element("details", element("summary", summary), table(grid, base)),
+        element("details", element("summary", "Versions"), table(versions, base)),
+    ]
+    return parts
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return "not set" if value is None else str(value)
+
+
+def films(directory: Path, room: int, base: Path) -> Markup:
+    """Inside the page while there is room for so many bytes, else links to their files."""
+    shown = []
+    for file in _videos(directory):
+        with regular_file(file) as (opened, size):
+            fits = size * 4 / 3 + 1000 < room
+            content = opened.read() if fits else b""
+        if fits:
+            source = f"data:video/mp4;base64,{base64.b64encode(content).decode()}"
+            room -= len(source)
+            shown.append(element("video", src=source, controls=True, aria_label=file.name))
+        else:
+            shown.append(element("p", link(file, base, f"{file.name} (too large for this page)")))
+    return joined([element("h2", "Films"), *shown]) if shown else Markup()
+
+
+def _videos(directory: Path) -> list[Path]:
+    """The best policy first; a symbolic link may lead anywhere, and is not followed."""
+    files = [f for f in directory.glob("*.mp4") if f.is_file() and not f.is_symlink()]
+    return sorted(files, key=lambda file: (file.name != "best.mp4", file.name))

@@ -1,0 +1,88 @@
+"""What a dashboard shows of runs while they train, as figures; it knows nothing of Dash."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from nses.experiment.analysis.comparison import Group, grouped
+from nses.experiment.analysis.live import Live, View
+from nses.experiment.showing import charts, plots
+from nses.experiment.showing.drawing import FAINT
+from nses.experiment.showing.plot_parts import FONT, NOTHING
+from nses.experiment.showing.plots import Figure
+
+CURVE_POINTS = 150  # of a median with its interval
+PLOTS = {  # place → title and what it shows
+    "compared": ("All runs of this task", charts.MEDIANS),
+    "map": ("Where policies ended", charts.DIAMONDS),
+    "curves": ("Learning of this run", charts.LUCKY),
+    "archive": ("Archive of this run", charts.ARCHIVED),
+    "selection": ("Which member is updated", charts.SELECTED),
+    "exploration": ("Exploration", charts.EXPLORED),
+    "weight": ("Weight of reward against novelty", charts.WEIGHED),
+}
+
+
+def figures_of(
+    view: View, live: Live | None, axis: str, remembered: dict[tuple[str, ...], Any]
+) -> tuple[list[Figure], list[str]]:
+    """All but the map, and what went wrong: files of others may hold anything."""
+    if live is None or not live.story.records:
+        return [nothing("No generation has ended yet.")] * (len(PLOTS) - 1), []
+    story, task = live.story, live.story.run.config.task
+    same = [run.story for run in view.runs if run.story.run.config.task == task]
+    groups = [
+        Group(label, s[0].run.config.algorithm, tuple(s)) for label, s in grouped(same).items()
+    ]
+    begun = [Group(g.label, g.algorithm, tuple(s for s in g.stories if s.records)) for g in groups]
+    drawn = {
+        "compared": lambda: plots.figure_of(charts.learning(_coarse(groups), axis)),
+        "curves": lambda: plots.figure_of(charts.learning_of(story, axis), story.run.path),
+        "archive": lambda: plots.archive(story),
+        "selection": lambda: plots.selection(story) or nothing("There is one member alone."),
+        "exploration": lambda: plots.figure_of(charts.exploration(begun)),
+        "weight": lambda: _weights(begun),
+    }
+    key = (view.stamp, live.name, axis)
+    kept = remembered.get(key)
+    if kept is None:  # several pages may look at the same
+        results = [guarded(draw) for draw in drawn.values()]
+        kept = [f for f, _ in results], [fault for _, fault in results if fault]
+        remembered.clear()
+        remembered[key] = kept
+    return kept
+
+
+def _weights(groups: Sequence[Group]) -> Figure:
+    chart = charts.weights(groups)
+    return plots.figure_of(chart) if chart else nothing("No algorithm here changes its weight.")
+
+
+def _coarse(groups: Sequence[Group]) -> list[Group]:
+    """Every so-many-th generation and the last: intervals of every one would take too long."""
+    longest = max(len(story.records) for group in groups for story in group.stories)
+    step = -(-longest // CURVE_POINTS)
+    return [
+        replace(
+            group,
+            stories=tuple(
+                replace(s, records=[*s.records[:-1:step], *s.records[-1:]]) for s in group.stories
+            ),
+        )
+        for group in groups
+    ]
+
+
+def guarded(draw: Callable[[], Figure]) -> tuple[Figure, str]:
+    try:
+        return draw(), ""
+    except Exception as error:  # numbers that no run of ours writes
+        return nothing("This cannot be drawn."), f"a plot cannot be drawn: {error!r}"
+
+
+def nothing(words: str) -> Figure:
+    middle = {"xref": "paper", "yref": "paper", "x": 0.5, "y": 0.5, "showarrow": False}
+    note = middle | {"text": words, "font": FONT | {"color": FAINT}}
+    hidden = {"visible": False}
+    blank = {"paper_bgcolor": NOTHING, "plot_bgcolor": NOTHING, "dragmode": False}
+    return {"data": [], "layout": {"annotations": [note], "xaxis": hidden, "yaxis": hidden} | blank}
