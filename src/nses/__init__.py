@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from nses.core.moments import Moments
     from nses.core.novelty import novelty
     from nses.core.ranks import centered_ranks
+    from nses.core.values import State
+    from nses.errors import StopTraining
     from nses.experiment.evaluate import evaluate
     from nses.experiment.runs.run import Run, load
     from nses.experiment.settings.build import search_of
@@ -61,6 +63,8 @@ _HOMES = {
     "Policy": "nses.rollouts.policies",
     "Run": "nses.experiment.runs.run",
     "Search": "nses.core.algorithms",
+    "State": "nses.core.values",
+    "StopTraining": "nses.errors",
     "Strategy": "nses.experiment.strategy",
     "Task": "nses.rollouts.tasks.task",
     "centered_ranks": "nses.core.ranks",
@@ -77,8 +81,8 @@ _HOMES = {
 }
 
 __all__ = [  # noqa: RUF022  (as a reader wants them)
-    "train", "load", "resume", "evaluate", "Run",
-    "Strategy", "Search", "search_of", "recipe", "Config",
+    "train", "load", "resume", "evaluate", "Run", "StopTraining",
+    "Strategy", "Search", "State", "search_of", "recipe", "Config",
     "make_task", "Task", "Behavior", "Policy", "Moments", "check_task", "check_policy",
     "ALGORITHMS", "Algorithm", "Hyperparameters", "centered_ranks", "novelty",
     "errors",

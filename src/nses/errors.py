@@ -8,6 +8,7 @@
       TooManyFailures          5   also a RuntimeError
       NotFinite                1   also an ArithmeticError
       RunsFailed               that of the runs, where they agree
+      StopTraining             which a listener of yours raises to stop a run
     Stopped                    128 + the signal; not an Exception
 
 Any other exception is a bug of ours, or one of your own code.
@@ -64,6 +65,13 @@ class RunsFailed(NsesError):
         super().__init__(f"{len(failed)} of {jobs} runs failed: {names}.")
         codes = {code for _, code in failed.values()}
         self.exit_code = codes.pop() if len(codes) == 1 and min(codes) > 0 else 1
+
+
+class StopTraining(NsesError):
+    """Raised by a listener: the run stops after this generation, and can be resumed.
+
+    Not a value that a listener returns: many functions return something without meaning it.
+    """
 
 
 class Stopped(BaseException):

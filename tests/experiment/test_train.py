@@ -379,6 +379,32 @@ def test_the_listener_hears_of_every_generation(tmp_path):
     assert heard == [1, 2, 3, 4, 5]
 
 
+def test_a_listener_stops_a_run_that_is_resumed_exactly(tmp_path):
+    def listener(state, record):
+        if record["generation"] == 2:
+            raise nses.StopTraining
+
+    whole = train(tmp_path / "whole")
+    stopped = train(tmp_path / "run", listener=listener)
+    assert stopped.state.generation == len(stopped.metrics) == 2
+    assert not stopped.finished
+    resumed = nses.resume(tmp_path / "run")
+    assert resumed.finished
+    assert (resumed.digest, resumed.retest) == (whole.digest, whole.retest)
+
+
+def test_a_listener_that_stops_the_last_generation_ends_the_run(tmp_path):
+    def listener(state, record):
+        if record["generation"] == 5:
+            raise nses.StopTraining
+
+    assert train(tmp_path / "run", listener=listener).finished
+
+
+def test_what_a_listener_returns_does_not_stop_a_run(tmp_path):
+    assert train(tmp_path / "run", listener=lambda state, record: True).finished
+
+
 TINY_DISK = """
 import sys
 from nses.experiment.runs.storage import StorageFailed

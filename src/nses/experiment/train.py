@@ -13,7 +13,15 @@ from typing import Any
 
 from nses.core.algorithms import Search
 from nses.core.values import State
-from nses.errors import CheckpointRefused, NotFinite, Stopped, StorageFailed, TaskBroken, UsageError
+from nses.errors import (
+    CheckpointRefused,
+    NotFinite,
+    Stopped,
+    StopTraining,
+    StorageFailed,
+    TaskBroken,
+    UsageError,
+)
 from nses.execution.looking import look
 from nses.experiment.interruption import Interruption
 from nses.experiment.runs import checkpoint
@@ -57,7 +65,8 @@ from nses.rollouts.tasks.task import Task
 
 log = logging.getLogger("nses")
 
-Listener = Callable[[State, dict[str, Any]], None]  # after each generation: the state, its record
+# Called after each generation with the state and its record; raises StopTraining to stop there.
+Listener = Callable[[State, dict[str, Any]], object]
 
 MOST_FAILED = 3
 RESULTS = (METRICS, HISTORY, BEST, ARCHIVE)  # that nothing but training gives back
@@ -76,6 +85,9 @@ def train(
 ) -> Run:
     """Train on a task by name or on a Task of your own, and return the run.
 
+    `listener(state, record)` is called after each generation, with all that changes and with the
+    line of metrics.jsonl; if it raises nses.StopTraining, the run stops there: it is returned as
+    it is, with a checkpoint, and `resume` continues it exactly.
     A `policy` of your own takes the place of the network, whose settings then say nothing.
     Every setting of `nses train --help` is a keyword. Where `run_dir` holds the same run already,
     it is continued; where it holds another one, CheckpointRefused says how they differ.
@@ -156,6 +168,8 @@ def _pursue(
         try:
             if state is None or state.generation < config.generations:
                 state = _generations(search, state, config, directory, stop, listener)
+            if state.generation < config.generations:  # as the listener wished
+                return
             tested = search.retest(state.best, config.retest_episodes)
             write_ending(directory, state, tested)
         except Interrupted:
@@ -184,6 +198,15 @@ def _looked_at(task: Task, config: Config) -> Task:
             task.name, found.difference,
         )  # fmt: skip
     return task.knowing(found.facts)
+
+
+def _told(listener: Listener, state: State, record: dict[str, Any]) -> bool:
+    """Whether the listener has heard enough."""
+    try:
+        listener(state, record)
+    except StopTraining:
+        return True
+    return False
 
 
 def _nobody(state: State, record: dict[str, Any]) -> None:
@@ -373,7 +396,7 @@ def _generations(
     stop: Interruption,
     listener: Listener,
 ) -> State:
-    """The state after all generations, which is on disk."""
+    """The state after all generations, or as many as the listener wishes, which is on disk."""
     saved = Checkpoints(directory, config)
     if state is None:
         state = search.init()
@@ -408,9 +431,11 @@ def _generations(
                     metrics.sync()
                     history.sync()
                     saved.write(state)
-                listener(state, record)
+                enough = _told(listener, state, record)
                 if stop():
                     raise Interrupted
+                if enough:
+                    break
         except NotFinite as error:
             keep(state)
             raise NotFinite(
