@@ -34,6 +34,7 @@ ELSEWHERE = {
     "experiment/doctor.py": COMMANDS,
     "experiment/estimate.py": "experiment/settings/test_memory.py",
     "experiment/evaluate.py": COMMANDS,
+    "experiment/export/graph.py": "experiment/export/test_onnx.py",
     "experiment/fleet.py": "experiment/test_reproduce.py",
     "experiment/runs/history.py": "experiment/runs/test_replay.py",
     "experiment/settings/build.py": "experiment/test_train.py",
@@ -45,6 +46,7 @@ ELSEWHERE = {
     "experiment/showing/plots.py": "experiment/showing/test_report.py",
     "experiment/showing/progress.py": "experiment/showing/test_terminal.py",
     "experiment/showing/watched.py": "experiment/showing/test_dashboard.py",
+    "rollouts/plugins.py": "rollouts/test_conformance.py",
     "rollouts/look.py": "execution/test_looking.py",
 }
 

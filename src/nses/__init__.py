@@ -48,8 +48,9 @@ if TYPE_CHECKING:
     from nses.experiment.strategy import Strategy
     from nses.experiment.train import resume, train
     from nses.rollouts.behaviors import Behavior
-    from nses.rollouts.conformance import check_policy, check_task
+    from nses.rollouts.conformance import check_task
     from nses.rollouts.policies import Policy
+    from nses.rollouts.policy_conformance import check_policy
     from nses.rollouts.tasks.catalog import make_task
     from nses.rollouts.tasks.task import Task
 
@@ -68,7 +69,7 @@ _HOMES = {
     "Strategy": "nses.experiment.strategy",
     "Task": "nses.rollouts.tasks.task",
     "centered_ranks": "nses.core.ranks",
-    "check_policy": "nses.rollouts.conformance",
+    "check_policy": "nses.rollouts.policy_conformance",
     "check_task": "nses.rollouts.conformance",
     "evaluate": "nses.experiment.evaluate",
     "load": "nses.experiment.runs.run",

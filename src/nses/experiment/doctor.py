@@ -19,14 +19,7 @@ from nses.execution.cpus import usable_cpus
 from nses.experiment.runs.run import cpu_model, current_versions
 from nses.experiment.settings.memory import available_bytes
 from nses.experiment.settings.recipes import recipe
-
-EXTRAS = {
-    "atari": "ale_py",
-    "ray": "ray",
-    "dashboard": "dash",
-    "video": "imageio_ffmpeg",
-    "onnx": "onnxruntime",
-}
+from nses.extras import EXTRAS, installing
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,7 @@ def examine() -> list[Finding]:
             findings.append(Finding(name, f"{type(error).__name__}: {error}", "see the message"))
     for extra, module in EXTRAS.items():
         there = importlib.util.find_spec(module) is not None
-        how = "installed" if there else f"not installed (optional): pip install 'nses[{extra}]'"
+        how = "installed" if there else f"not installed (optional): {installing(extra)}"
         findings.append(Finding(f"extra {extra}", how))
     return findings
 

@@ -55,9 +55,9 @@ from nses.experiment.settings.build import reference_of, search_of, task_of
 from nses.experiment.settings.config import Config, changed, differences, from_dict, to_dict
 from nses.experiment.settings.memory import check_memory, warn_of_memory
 from nses.experiment.settings.recipes import recipe as recipe_of
-from nses.rollouts.conformance import check_policy
 from nses.rollouts.episode import Interrupted
 from nses.rollouts.policies import Policy
+from nses.rollouts.policy_conformance import check_policy
 from nses.rollouts.reference import Reference
 from nses.rollouts.sources import source_of
 from nses.rollouts.tasks.gymnasium import is_ours

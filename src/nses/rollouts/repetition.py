@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.rollouts.foreign import errors_only, seed_global_generators
+from nses.rollouts.plugins import short
 from nses.rollouts.spaces import input_of
 from nses.rollouts.tasks.task import Task
 
@@ -62,14 +63,14 @@ def difference(expected: Played, again: Played, where: str) -> str:
             return (
                 "the same seed and actions must give the same episode, but "
                 f"{f'step {step} after {reset}' if step else reset} gave the reward {a[0]} and the "
-                f"observation {_short(a[2:])}, {where} {b[0]} and {_short(b[2:])}; start every "
+                f"observation {short(a[2:])}, {where} {b[0]} and {short(b[2:])}; start every "
                 "state anew in reset and draw all random numbers from self.np_random, after "
                 "super().reset(seed=seed)."
             )
     a, b = expected.behavior, again.behavior
     if a is not None and b is not None and not np.array_equal(a, b, equal_nan=True):
         return (
-            f"the same episode must have the same behavior, got {_short(a)}, {where} {_short(b)}; "
+            f"the same episode must have the same behavior, got {short(a)}, {where} {short(b)}; "
             "a behavior may depend on nothing but observation and info."
         )
     return ""
@@ -94,7 +95,3 @@ def _play(task: Task, environment: gym.Env[Any, Any], seed: int, actions: Sequen
             if end:
                 break
         return Played(seed, rows, record.result(observation, info))
-
-
-def _short(numbers: Any) -> str:
-    return np.array2string(np.asarray(numbers), threshold=8, edgeitems=3, separator=", ")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from nses.core.moments import nothing
 from nses.core.seeding import Purpose, generator
-from nses.rollouts.conformance import check_policy
 from nses.rollouts.policies.conv import Conv
+from nses.rollouts.policy_conformance import check_policy
 from plain_numpy import plain_convolution
 
 NO_MOMENTS = nothing(0)

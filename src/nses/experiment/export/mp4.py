@@ -11,8 +11,8 @@ from tempfile import TemporaryFile
 import numpy as np
 from numpy.typing import NDArray
 
-from nses.errors import UsageError
 from nses.experiment.runs.storage import StorageFailed, replacing
+from nses.extras import needing
 
 Picture = NDArray[np.uint8]  # (height, width, 3)
 
@@ -21,14 +21,13 @@ QUALITY = 20  # constant rate factor: 0 loses nothing, 51 is the worst
 
 def encoder() -> str:
     """Where ffmpeg is; UsageError without the extra."""
-    try:
+    with needing("video", "a video"):
         from imageio_ffmpeg import get_ffmpeg_exe
 
-        return get_ffmpeg_exe()
-    except (ImportError, RuntimeError) as error:
-        raise UsageError(
-            f"videos need the extra 'video': pip install 'nses[video]' ({error})."
-        ) from None
+        try:
+            return get_ffmpeg_exe()
+        except RuntimeError as error:  # the package is there without its program
+            raise ImportError(error) from error
 
 
 @contextmanager

@@ -10,23 +10,18 @@ import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec
 
 from nses.errors import UsageError
+from nses.extras import EXTRAS, needing
 from nses.rollouts.behaviors import load_attribute
 from nses.rollouts.tasks.task import Task
 
-# How names begin that need an extra of this package, and the module that it brings.
-EXTRAS = {name: ("atari", "ale_py") for name in ("ALE/", "NSES/Atari", "atari:")}
+NEED_ATARI = ("ALE/", "NSES/Atari", "atari:")  # how names begin that need this extra
 
 
 def check_extra(name: str) -> None:
     """UsageError if a task of this name needs an extra that is not installed."""
-    for beginning, (extra, module) in EXTRAS.items():
-        if name.startswith(beginning):
-            try:
-                importlib.import_module(module)
-            except ImportError:
-                raise UsageError(
-                    f"{name!r} needs the extra {extra!r}: pip install 'nses[{extra}]'."
-                ) from None
+    if name.startswith(NEED_ATARI):
+        with needing("atari", repr(name)):
+            importlib.import_module(EXTRAS["atari"])
 
 
 def spec_of(identifier: str, others: Iterable[str] = ()) -> EnvSpec:

@@ -1,0 +1,142 @@
+"""Networks, observations and actions as graphs of ONNX nodes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from nses.core.moments import CLIP
+from nses.rollouts.native import convolution as conv
+from nses.rollouts.policies.conv import Conv
+from nses.rollouts.policies.mlp import MLP
+from nses.rollouts.spaces import input_of, leaves
+
+INPUT = "observation"
+
+
+class Graph:
+    """Nodes and constants in the order in which they are added; a value is known by its name."""
+
+    def __init__(self) -> None:
+        self.inputs, self.nodes, self.constants = [], [], []
+
+    def input(self, name: str, dtype: Any, shape: Sequence[int]) -> str:
+        from onnx import helper
+
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        self.inputs.append(helper.make_tensor_value_info(name, kind, ["N", *shape]))
+        return name
+
+    def constant(self, value: NDArray[Any]) -> str:
+        from onnx import numpy_helper
+
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
+        return name
+
+    def add(self, kind: str, *inputs: str | NDArray[Any], name: str = "", **settings: Any) -> str:
+        """A node; arrays among its inputs become constants."""
+        from onnx import helper
+
+        names = [x if isinstance(x, str) else self.constant(x) for x in inputs]
+        name = name or f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(kind, names, [name], **settings))
+        return name
+
+    def cast(self, x: str, dtype: Any, name: str = "") -> str:
+        from onnx import helper
+
+        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return self.add("Cast", x, name=name, to=kind)
+
+    def reshape(self, x: str, *shape: int) -> str:
+        return self.add("Reshape", x, np.array([-1, *shape], np.int64))
+
+
+def flat_of(graph: Graph, space: Any) -> str:
+    """Observations as float64 vectors, as `input_of` makes them."""
+    parts = []
+    for leaf in leaves(space, INPUT):
+        match leaf.space:
+            case spaces.Discrete():
+                x = graph.input(leaf.name, np.int64, ())
+                parts.append(_one_hot(graph, x, int(leaf.space.start), int(leaf.space.n)))
+            case spaces.MultiDiscrete():
+                n, start = leaf.space.nvec.reshape(-1), leaf.space.start.reshape(-1)
+                x = graph.input(leaf.name, leaf.space.dtype, leaf.space.shape)
+                x = graph.reshape(graph.cast(x, np.int64), n.size)
+                for i in range(n.size):
+                    digit = graph.add("Gather", x, np.array(i), axis=1)
+                    parts.append(_one_hot(graph, digit, int(start[i]), int(n[i])))
+            case _:
+                x = graph.input(leaf.name, leaf.space.dtype, leaf.space.shape)
+                parts.append(graph.reshape(graph.cast(x, np.float64), input_of(leaf.space).size))
+    return parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
+
+
+def _one_hot(graph: Graph, x: str, start: int, n: int) -> str:
+    index = graph.add("Sub", x, np.array(start, np.int64))
+    values = np.array([0.0, 1.0], np.float32)  # onnxruntime has it for no double
+    return graph.cast(graph.add("OneHot", index, np.array(n), values, axis=-1), np.float64)
+
+
+def mlp_of(
+    graph: Graph,
+    policy: MLP,
+    theta: NDArray[np.float32],
+    mean: NDArray[np.float64],
+    std: NDArray[np.float64],
+    x: str,
+) -> str:
+    if std.size:  # in double, as the compiled code does
+        x = graph.add("Div", graph.add("Sub", x, mean), std)
+        x = graph.add("Clip", x, np.array(-CLIP), np.array(CLIP))
+    x, start = graph.cast(x, np.float32), 0
+    for i, o in zip(policy.sizes, policy.sizes[1:], strict=False):
+        W, b = theta[start : start + i * o].reshape(i, o), theta[start + i * o :][:o]
+        x, start = graph.add("Gemm", x, W, b), start + (i + 1) * o
+        if start < theta.size:
+            x = graph.add({"tanh": "Tanh", "relu": "Relu"}[policy.activation], x)
+    return x
+
+
+def conv_of(graph: Graph, policy: Conv, theta: NDArray[np.float32], x: str) -> str:
+    """Virtual batch norm is what it is for the reference batch: a scale and a shift per unit."""
+    norms, batch = conv.norms(), np.ascontiguousarray(policy.reference)
+    conv.adapt(theta, batch.reshape(len(batch), -1), conv.work(policy.actions), norms)
+    x = graph.add("Transpose", graph.cast(x, np.float32), perm=[0, 3, 1, 2])
+    channels = (conv.CHANNELS, *conv.UNITS)
+    layers = [(conv.W1, 8, 4, norms.first), (conv.W2, 4, 2, norms.second)]
+    for i, (start, kernel, stride, norm) in enumerate(layers):
+        before, after = conv.padding(conv.SIDES[i], kernel, stride)
+        shape = (kernel, kernel, channels[i], channels[i + 1])
+        W = theta[start : start + int(np.prod(shape))].reshape(shape).transpose(3, 2, 0, 1)
+        pads, strides = [before, before, after, after], [stride, stride]
+        x = graph.add("Conv", x, W, pads=pads, strides=strides, kernel_shape=[kernel, kernel])
+        scale, shift = norm[:, : channels[i + 1], None, None]
+        x = graph.add("Relu", graph.add("Add", graph.add("Mul", x, scale), shift))
+    x = graph.reshape(graph.add("Transpose", x, perm=[0, 2, 3, 1]), conv.FLAT)
+    W = theta[conv.W3 : conv.N3].reshape(conv.FLAT, conv.UNITS[2])
+    x = graph.add("Mul", graph.add("MatMul", x, W), norms.third[0])
+    x = graph.add("Relu", graph.add("Add", x, norms.third[1]))
+    last = conv.W4 + conv.UNITS[2] * policy.actions
+    return graph.add(
+        "Gemm", x, theta[conv.W4 : last].reshape(conv.UNITS[2], policy.actions), theta[last:]
+    )
+
+
+def action_of(graph: Graph, space: Any) -> tuple[int, list[Any]]:
+    """Adds `action`, from `output` as `output_of` does it; its type and shape."""
+    from onnx import TensorProto, helper
+
+    if isinstance(space, spaces.Discrete):
+        index = graph.add("ArgMax", "output", axis=1, keepdims=0)
+        graph.add("Add", index, np.array(int(space.start), np.int64), name="action")
+        return TensorProto.INT64, ["N"]
+    kind = np.promote_types(np.float32, space.dtype)
+    y = graph.reshape(graph.cast("output", kind), *space.shape)
+    y = graph.add("Min", graph.add("Max", y, space.low.astype(kind)), space.high.astype(kind))
+    graph.cast(y, space.dtype, name="action")
+    return helper.np_dtype_to_tensor_dtype(np.dtype(space.dtype)), ["N", *space.shape]

@@ -1,0 +1,31 @@
+"""Extras: optional packages, and what to say where one is missing."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from nses.errors import UsageError
+
+# Each with a module that it brings.
+EXTRAS = {
+    "atari": "ale_py",
+    "ray": "ray",
+    "dashboard": "dash",
+    "video": "imageio_ffmpeg",
+    "onnx": "onnxruntime",
+}
+
+
+def installing(extra: str) -> str:
+    """The command that installs an extra."""
+    return f"pip install 'nses[{extra}]'"
+
+
+@contextmanager
+def needing(extra: str, what: str) -> Iterator[None]:
+    """Around the imports of what an extra brings: UsageError where it is not installed."""
+    try:
+        yield
+    except ImportError as error:
+        raise UsageError(
+            f"{what} needs the extra {extra!r}: {installing(extra)} ({error})."
+        ) from None

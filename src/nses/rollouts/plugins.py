@@ -1,0 +1,46 @@
+"""What users plug in, looked at: an attribute, a copy, a call, numbers in a message."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import cloudpickle
+import numpy as np
+
+from nses.errors import UsageError
+
+T = TypeVar("T")
+
+
+def whole_number(owner: object, name: str) -> int:
+    value = getattr(owner, name, None)
+    if not isinstance(value, int | np.integer) or value < 1:
+        raise UsageError(
+            f"{name} of {type(owner).__name__} must be a whole number of at least 1, got {value!r}."
+        )
+    return int(value)
+
+
+def copied(plugin: T, name: str) -> T:
+    """A copy as a worker gets it."""
+    try:
+        return cloudpickle.loads(cloudpickle.dumps(plugin))
+    except Exception as error:
+        raise UsageError(
+            f"{name} must pass through cloudpickle on its way to the workers, got "
+            f"{type(error).__name__}: {error}; make open files, locks and simulators where they "
+            "are used, not before."
+        ) from error
+
+
+@contextmanager
+def calling(what: str) -> Iterator[None]:
+    """An exception in a user's code, as a UsageError that says where it came from."""
+    try:
+        yield
+    except Exception as error:
+        raise UsageError(f"{what} must work, got {type(error).__name__}: {error}") from error
+
+
+def short(numbers: Any) -> str:
+    return np.array2string(np.asarray(numbers), threshold=8, edgeitems=3, separator=", ")

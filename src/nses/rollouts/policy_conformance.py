@@ -1,0 +1,120 @@
+"""Whether a user's own policy can be trained with: UsageError at the first violation."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.core.moments import Moments, initial
+from nses.core.seeding import Purpose, generator
+from nses.errors import UsageError
+from nses.rollouts.episode import check_shapes
+from nses.rollouts.plugins import calling, copied, short, whole_number
+from nses.rollouts.policies import Policy
+from nses.rollouts.spaces import input_of, output_of
+from nses.rollouts.tasks.task import Task
+
+Vector = NDArray[np.float32]
+Floats = NDArray[np.float64]
+
+
+def check_policy(policy: Policy, task: Task | None = None) -> None:
+    """Looks at the parameters and outputs of a policy; with a task, whether the two fit."""
+    d = whole_number(policy, "size")
+    inputs = whole_number(policy, "observation_size")
+    theta = _initial_theta(policy, d)
+    size = getattr(policy, "moments_size", None)
+    if size not in (0, inputs):
+        raise UsageError(
+            f"moments_size must be {inputs} as observation_size is, or 0 for a policy that does "
+            f"not look at the moments of observations, got {size!r}."
+        )
+    rng = generator(0, 0, 0, Purpose.EPISODE)
+    moments, x, other_x = initial(size), rng.standard_normal(inputs), rng.standard_normal(inputs)
+    _check_pure(policy, theta, moments, x, other_x)
+
+    sums = x + other_x, x * x + other_x * other_x
+    seen = moments.merge(Moments(2, *(of_all[:size] for of_all in sums)))
+    y, later = _respond(policy, theta, moments, x), _respond(policy, theta, seen, x)
+    if later.shape != y.shape:
+        raise UsageError(
+            "the policy must give as many outputs whatever the moments of the observations, "
+            f"got shape {y.shape} at first and {later.shape} after two observations."
+        )
+    if not np.array_equal(_respond(copied(policy, "the policy"), theta, moments, x), y):
+        raise UsageError(
+            "the policy must give the same outputs after a trip through cloudpickle, as on its "
+            "way to the workers; keep nothing outside of it that its outputs depend on."
+        )
+    if task is not None:
+        facts = task.facts
+        check_shapes(policy, input_of(facts.observation_space), output_of(facts.action_space))
+
+
+def _initial_theta(policy: Policy, d: int) -> Vector:
+    rngs = (generator(0, 0, 0, Purpose.POLICY_INIT) for _ in range(2))
+    with calling("policy.init(rng)"):
+        theta, again = (policy.init(rng) for rng in rngs)
+    kind = getattr(theta, "dtype", type(theta).__name__)
+    if np.shape(theta) != (d,) or kind != np.float32:
+        raise UsageError(
+            f"policy.init must give a float32 vector of shape ({d},), one number per parameter "
+            f"(policy.size), got {kind} of shape {np.shape(theta)}."
+        )
+    if not np.isfinite(theta).all():
+        raise UsageError(f"policy.init must give finite numbers, got {short(theta)}.")
+    if not np.array_equal(theta, again):
+        raise UsageError(
+            "policy.init must give the same parameters for the same random numbers, got "
+            f"{short(theta)}, then {short(again)}; draw them from rng only."
+        )
+    return theta
+
+
+def _check_pure(
+    policy: Policy, theta: Vector, moments: Moments, x: Floats, other_x: Floats
+) -> None:
+    """Outputs depend on theta, moments and the observations of an episode, and on nothing else."""
+    kept = {"theta": (theta, theta.copy()), "its observation": (x, x.copy())}
+    kept |= {"the moments": (moments.sum, moments.sum.copy())}
+    y = _respond(policy, theta, moments, x)
+    for name, (now, before) in kept.items():
+        if not np.array_equal(now, before):
+            raise UsageError(f"the policy must not modify {name}; work on a copy.")
+
+    respond, another = policy.bind(theta, moments), policy.bind(theta, moments)
+    first = np.array(respond(x))
+    pairs = [(y, first), (first, np.array(another(x)))]
+    pairs += [(np.array(respond(z)), np.array(another(z))) for z in (other_x, x)]
+    for before, now in pairs:
+        if not np.array_equal(before, now):
+            raise UsageError(
+                "the policy must give the same outputs for the same observations of an episode, "
+                f"got {short(before)}, then {short(now)}; keep what it remembers from step to "
+                "step in the function that bind returns at the beginning of every episode."
+            )
+    # Whoever plays the episodes writes one candidate after the other into the same array.
+    buffer = theta.copy()
+    policy.bind(buffer, moments)(x)
+    buffer *= np.float32(0.5)
+    halved, expected = (_respond(policy, v, moments, x) for v in (buffer, buffer.copy()))
+    if not np.array_equal(halved, expected):
+        raise UsageError(
+            "policy.bind must look at the numbers in theta at every call, got the output of the "
+            "numbers that an array held before; remember nothing by array."
+        )
+
+
+def _respond(policy: Policy, theta: Vector, moments: Moments, x: Floats) -> NDArray[np.floating]:
+    with calling("policy.bind(theta, moments)(observation)"):
+        y = policy.bind(theta, moments)(x)
+    if not isinstance(y, np.ndarray) or y.ndim != 1 or y.dtype.kind != "f":
+        kind = getattr(y, "dtype", type(y).__name__)
+        raise UsageError(
+            "a policy must give a float vector, one number per action dimension or choice, "
+            f"got {kind} of shape {np.shape(y)}."
+        )
+    if not np.isfinite(y).all():
+        raise UsageError(
+            f"a policy with fresh parameters must give finite outputs, got {short(y)} for the "
+            f"observation {short(x)}."
+        )
+    return y.copy()
