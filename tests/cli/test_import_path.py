@@ -1,5 +1,6 @@
 """Which code the command line imports: its own and what a user names, not what lies about."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -62,10 +63,11 @@ def test_h1_code_in_a_run_directory_is_not_imported(run_dir, argv):
 
 
 def test_h1_a_run_of_a_fleet_does_not_import_what_lies_about(run_dir):
-    code = CHILD.format(parent=0, path=sys.path)
-    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=run_dir, capture_output=True)
-    assert done.returncode == 1  # the parent is another
+    told = json.dumps({"path": sys.path, "command": ["nses"], "config": {}})
+    argv = [sys.executable, "-P", str(CHILD), "0"]
+    done = subprocess.run(argv, cwd=run_dir, capture_output=True, input=told, text=True)
     assert not (run_dir / "executed").exists()
+    assert (done.returncode, done.stderr) == (0, "")  # the parent is another
 
 
 @pytest.mark.parametrize("start", [SCRIPT, MODULE])

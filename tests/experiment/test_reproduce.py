@@ -274,19 +274,14 @@ def test_the_weight_study_compares_two_patiences_on_seaquest():
     ] == [("atari:seaquest", "nsra-es", 50), ("atari:seaquest", "nsra-es", 10)]
 
 
-def test_a_job_says_all_that_differs_from_the_recipe():
-    config = changed(
-        SMOKE,
-        {"seed": 7, "n": 8, "hidden": (4, 5), "normalize": False, "behavior": "final:x,y"},
-    )
-    words = Job(config, Path("there"), native=True).arguments(workers=3)
-    assert words[:2] == ["train", "point-trap"]
-    text = " ".join(words)
-    for part in ("--seed 7", "--n 8", "--hidden 4 5", "--no-normalize", "--behavior final:x,y"):
-        assert part in text
-    assert text.endswith("--workers 3")
-    alone = Job(SMOKE, Path("there"), native=True).arguments(workers=1)
-    assert alone[-2:] == ["--backend", "serial"]
+def test_a_job_has_the_settings_of_its_run_in_its_place():
+    config = changed(SMOKE, {"seed": 7, "n": 8, "deadline": 5.0, "tensorboard": False})
+    job = Job(config, Path("there"), native=True)
+    place = {"run_dir": "there", "pictures": False}
+    assert job.settings(workers=3) == replace(config, **place, workers=3)
+    assert job.settings(workers=1) == replace(config, **place, backend="serial")
+    guarded = replace(job, native=False)
+    assert guarded.settings(workers=1) == replace(config, **place, workers=1)
 
 
 @pytest.mark.parametrize(

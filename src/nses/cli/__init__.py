@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-from nses.errors import NsesError, Stopped, UsageError
+from nses.errors import UsageError
 from nses.execution.cpus import ONE_THREAD
-from nses.execution.leaving import leave
-from nses.execution.output import forgiving, visible
+from nses.execution.leaving import failed, leave, outcome
+from nses.execution.output import forgiving
 
 
 class Command(NamedTuple):
@@ -69,7 +69,7 @@ def _main(argv: list[str]) -> int:
     lost = output.failure
     if code or lost is None or PRINTING.isdisjoint(argv[:1]) or isinstance(lost, BrokenPipeError):
         return code  # who closes a pipe wants no more
-    return _fail(4, lost, f"cannot write the output: {lost}")
+    return failed(4, lost, f"cannot write the output: {lost}")
 
 
 def _chosen(argv: list[str]) -> int:
@@ -81,41 +81,15 @@ def _chosen(argv: list[str]) -> int:
 
         print(f"nses {__version__}")
         return 0
-    if argv[0] not in COMMANDS:
-        import difflib
-
-        close = difflib.get_close_matches(argv[0], list(COMMANDS), n=1)
-        hint = f" Did you mean '{close[0]}'?" if close else ""
-        message = f"there is no command {argv[0]!r}.{hint} 'nses --help' lists all."
-        return _fail(2, UsageError(message))
     os.environ.update(ONE_THREAD)  # as in the workers: other counts of threads give other bits
-    try:
-        return _guarded(_command(argv[0]), argv[1:])
-    except KeyboardInterrupt as error:  # while we were still importing
-        return _fail(130, error, "stopped by SIGINT")
-
-
-def _guarded(command: Callable[[list[str]], int], argv: list[str]) -> int:
-    """The command, with every way in which it can end as one clear line and an exit code."""
-    try:
-        return command(argv)
-    except (NsesError, Stopped) as error:
-        return _fail(error.exit_code, error)
-    except MemoryError as error:
-        return _fail(2, error, f"out of memory: {error}. Lower --n, --hidden or --workers.")
-    except Exception as error:
-        import traceback
-
-        print(visible("".join(traceback.format_exception(error))), end="", file=sys.stderr)
-        return _fail(1, error, f"this is a bug of ours, please report it: {error!r}")
-
-
-def _fail(code: int, error: BaseException, message: str = "") -> int:
-    """What went wrong, and how to go on where that is known (notes of the exception)."""
-    for line in (message or str(error), *getattr(error, "__notes__", ())):
-        print(visible(f"nses: {line}"), file=sys.stderr)
-    return code
+    return outcome(lambda: _command(argv[0])(argv[1:]))
 
 
 def _command(name: str) -> Callable[[list[str]], int]:
+    if name not in COMMANDS:
+        import difflib
+
+        close = difflib.get_close_matches(name, list(COMMANDS), n=1)
+        hint = f" Did you mean '{close[0]}'?" if close else ""
+        raise UsageError(f"there is no command {name!r}.{hint} 'nses --help' lists all.")
     return importlib.import_module(f"nses.cli.{name}").command

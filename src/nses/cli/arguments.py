@@ -71,10 +71,15 @@ def parse(
             return None
         choices = get_args(types[0])  # of a Literal
         kind = str if choices else types[0]
+
+        def value_of(text: str) -> Any:
+            """A name may be auto; a number that is auto is left to the program."""
+            return None if text == "auto" and kind is not str else kind(text)
+
         return tyro.constructors.PrimitiveConstructorSpec(
             nargs=1,
             metavar="{" + ",".join(choices) + "}" if choices else kind.__name__.upper(),
-            instance_from_str=lambda texts: kind(texts[0]),
+            instance_from_str=lambda texts: value_of(texts[0]),
             is_instance=lambda value: value is None or isinstance(value, kind),
             choices=choices or None,
             str_from_instance=lambda value: ["auto" if value is None else str(value)],

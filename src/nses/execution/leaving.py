@@ -1,10 +1,38 @@
-"""The end of a program that ran code of others."""
+"""The end of a program: what it says, its exit code, and that it comes."""
 
 import atexit
 import contextlib
 import os
 import sys
 import threading
+from collections.abc import Callable
+
+from nses.errors import NsesError, Stopped
+from nses.execution.output import visible
+
+
+def outcome(action: Callable[[], int]) -> int:
+    """The exit code of an action; whatever goes wrong in it becomes one clear line."""
+    try:
+        return action()
+    except (NsesError, Stopped) as error:
+        return failed(error.exit_code, error)
+    except KeyboardInterrupt as error:
+        return failed(130, error, "stopped by SIGINT")
+    except MemoryError as error:
+        return failed(2, error, f"out of memory: {error}. Lower --n, --hidden or --workers.")
+    except Exception as error:
+        import traceback
+
+        print(visible("".join(traceback.format_exception(error))), end="", file=sys.stderr)
+        return failed(1, error, f"this is a bug of ours, please report it: {error!r}")
+
+
+def failed(code: int, error: BaseException, message: str = "") -> int:
+    """The code, after saying what went wrong and how to go on (the notes of the exception)."""
+    for line in (message or str(error), *getattr(error, "__notes__", ())):
+        print(visible(f"nses: {line}"), file=sys.stderr)
+    return code
 
 
 def leave(code: int) -> int:

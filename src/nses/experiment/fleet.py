@@ -1,5 +1,6 @@
 """Runs side by side, each in a process of its own; none outlives the process that started them."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -21,25 +22,15 @@ from nses.execution.spawn import signal_name
 from nses.experiment.interruption import Interruption
 from nses.experiment.runs.log import METRICS, numbers_in
 from nses.experiment.runs.storage import CheckpointRefused, regular_file
-from nses.experiment.settings.command import practical_flags, train_words
-from nses.experiment.settings.config import Config
+from nses.experiment.settings.command import train_words
+from nses.experiment.settings.config import Config, to_dict
 
 POLL_SECONDS = 0.2
 PATIENCE = 8.0  # seconds for all runs that are asked to stop to write their checkpoints
 LAST_LINES = 8  # of what a run said
 TAIL = 64 << 10  # bytes at the end of metrics.jsonl that hold its last line
 
-# On Linux the kernel ends a run with its parent, even if that is killed; it still checkpoints.
-CHILD = """
-import ctypes, os, signal, sys
-if sys.platform == "linux":
-    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-    if os.getppid() != {parent}:
-        sys.exit(1)
-sys.argv[0], sys.path = "nses", {path}
-from nses.cli import main
-sys.exit(main())
-"""
+CHILD = Path(__file__).with_name("child.py")
 
 
 @dataclass(frozen=True)
@@ -54,12 +45,11 @@ class Job:
     def name(self) -> str:
         return f"{self.directory.parent.name}/{self.directory.name}"
 
-    def arguments(self, workers: int) -> list[str]:
-        """Of `nses`; what they do not say is as in the recipe."""
+    def settings(self, workers: int) -> Config:
+        """Those of the run in its place, with so many workers."""
         alone = workers == 1 and self.native
-        backend = ["--backend", "serial"] if alone else ["--workers", str(workers)]
-        place = ["--run-dir", str(self.directory), "--no-pictures"]
-        return [*train_words(self.config), *practical_flags(self.config), *place, *backend]
+        place = replace(self.config, run_dir=str(self.directory), pictures=False)
+        return replace(place, backend="serial") if alone else replace(place, workers=workers)
 
 
 @dataclass(frozen=True)
@@ -95,15 +85,20 @@ class Child:
     def __init__(self, job: Job, workers: int):
         self.job, self.workers = job, workers
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  (until `close`)
-        code = CHILD.format(parent=os.getpid(), path=sys.path)
-        self.process = subprocess.Popen(
-            # -P: the working directory may hold modules that are not meant.
-            [sys.executable, "-P", "-c", code, *job.arguments(workers)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=self.errors,
-            env={**os.environ, **ONE_THREAD},
-        )
+        config = job.settings(workers)
+        command = ["nses", *train_words(config), "--run-dir", str(job.directory)]
+        told = {"path": [*map(str, sys.path)], "command": command, "config": to_dict(config)}
+        with tempfile.TemporaryFile("w+") as file:
+            json.dump(told, file)
+            file.seek(0)
+            self.process = subprocess.Popen(
+                # -P: the working directory may hold modules that are not meant.
+                [sys.executable, "-P", str(CHILD), str(os.getpid())],
+                stdin=file,
+                stdout=subprocess.DEVNULL,
+                stderr=self.errors,
+                env={**os.environ, **ONE_THREAD},
+            )
 
     def fault(self) -> str | None:
         """How it ended, empty if well; None while it runs."""

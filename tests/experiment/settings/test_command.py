@@ -7,7 +7,6 @@ from nses.cli.arguments import configuration
 from nses.experiment.settings.command import (
     changes_of,
     flags_of,
-    practical_flags,
     train_command,
 )
 from nses.experiment.settings.config import PRACTICAL, changed, to_dict
@@ -20,6 +19,7 @@ from nses.experiment.settings.recipes import recipe
         ("point-trap", {"environment": {"half_width": 2.5}, "hidden": (3, 4), "sigma": 0.03}),
         ("CartPole-v1", {"behavior": "final-observation:0", "normalize": False, "max_steps": 30}),
         ("CartPole-v1", {"distance": "euclidean", "weight_per_member": True, "seed": 7}),
+        ("atari:frostbite", {"max_steps": None}),  # where the recipe has a limit
     ],
 )
 def test_the_command_gives_the_settings_again(task, settings):
@@ -49,12 +49,8 @@ def test_what_is_only_practical_is_no_change():
     assert changes_of(config) == {}
 
 
-def test_what_is_practical_is_passed_on_all_the_same():
-    settings = {"deadline": 5.0, "tensorboard": False, "keep_every": 7, "workers": 3}
-    flags = practical_flags(changed(recipe("point-trap", "smoke", "es"), settings))
-    assert sorted(flags) == sorted(["--deadline", "5.0", "--no-tensorboard", "--keep-every", "7"])
-
-
 def test_flags_say_yes_no_many_and_nothing():
     settings = {"normalize": False, "native": True, "hidden": [3, 4], "max_steps": None, "n": 8}
-    assert flags_of(settings) == ["--no-normalize", "--native", "--hidden", "3", "4", "--n", "8"]
+    assert flags_of(settings) == [
+        *("--no-normalize", "--native", "--hidden", "3", "4", "--max-steps", "auto", "--n", "8")
+    ]
