@@ -8,32 +8,21 @@ import pytest
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "src" / "nses"
 
-COMMANDS = "cli/test_cli.py"  # commands are tested together, as a person meets them
-
 # Modules whose tests have another name, since several are only seen at work together.
 ELSEWHERE = {
-    "__main__.py": COMMANDS,
-    "cli/arguments.py": COMMANDS,
+    "__main__.py": "cli/test_cli.py",
+    "cli/arguments.py": "cli/test_odd_words.py",
     "cli/check.py": "experiment/test_check.py",
-    "cli/compare.py": COMMANDS,
-    "cli/doctor.py": COMMANDS,
-    "cli/estimate.py": COMMANDS,
-    "cli/evaluate.py": COMMANDS,
     "cli/export.py": "experiment/export/test_onnx.py",
-    "cli/info.py": COMMANDS,
     "cli/render.py": "experiment/export/test_video.py",
-    "cli/replay.py": COMMANDS,
     "cli/reproduce.py": "experiment/test_reproduce.py",
-    "cli/resume.py": COMMANDS,
-    "cli/tasks.py": COMMANDS,
-    "cli/train.py": COMMANDS,
     "cli/watch.py": "experiment/showing/test_dashboard.py",
     "core/values.py": "core/test_algorithms.py",  # they only hold
     "execution/batch.py": "execution/test_processes.py",
     "execution/output.py": "cli/test_output.py",
-    "experiment/doctor.py": COMMANDS,
+    "experiment/doctor.py": "cli/test_doctor.py",
     "experiment/estimate.py": "experiment/settings/test_memory.py",
-    "experiment/evaluate.py": COMMANDS,
+    "experiment/evaluate.py": "cli/test_evaluate.py",
     "experiment/export/graph.py": "experiment/export/test_onnx.py",
     "experiment/fleet.py": "experiment/test_reproduce.py",
     "experiment/runs/history.py": "experiment/runs/test_replay.py",

@@ -1,9 +1,15 @@
-"""Commands of ours, run as programs that end by themselves."""
+"""Commands of ours, called, or run as programs that end by themselves."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+from nses.cli import main
+
+PLAIN = ["--backend", "serial", "--no-tensorboard", "--no-pictures"]
+SMOKE = ["--recipe", "smoke", *PLAIN, "--seed", "1"]
 
 
 def nses_command(directory: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -16,3 +22,13 @@ def nses_command(directory: Path, *words: str) -> subprocess.CompletedProcess[st
         text=True,
         timeout=120,
     )
+
+
+def call(capsys: Any, *arguments: str) -> tuple[Any, str, str]:
+    """Exit code, standard output and standard error of a command."""
+    try:
+        code = main([*arguments])
+    except SystemExit as stop:
+        code = stop.code
+    out, err = capsys.readouterr()
+    return code, out, err

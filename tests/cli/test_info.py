@@ -1,0 +1,19 @@
+"""`nses info`."""
+
+import json
+import re
+
+import pytest
+
+import nses
+from commands import call
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+def test_info_tells_what_a_run_is(capsys, run_dir):
+    code, out, _ = call(capsys, "info", run_dir)
+    assert code == 0
+    assert nses.load(run_dir).digest in re.sub(r"\s", "", out)
+    facts = json.loads(call(capsys, "info", run_dir, "--json")[1])
+    assert (facts["task"], facts["generation"]) == ("point-trap", "5 of 5, finished")
