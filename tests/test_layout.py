@@ -18,7 +18,6 @@ ELSEWHERE = {
     "cli/reproduce.py": "experiment/test_reproduce.py",
     "cli/watch.py": "experiment/showing/test_dashboard.py",
     "core/values.py": "core/test_algorithms.py",  # they only hold
-    "execution/batch.py": "execution/test_processes.py",
     "execution/output.py": "cli/test_output.py",
     "experiment/doctor.py": "cli/test_doctor.py",
     "experiment/estimate.py": "experiment/settings/test_memory.py",

@@ -13,7 +13,8 @@ import nses
 from nses.core import moments, noise
 from nses.core.archive import archive_of, empty
 from nses.core.values import Candidates
-from nses.execution.evaluator import Plan, Runner, result_fields
+from nses.execution.job import job_of, play
+from nses.execution.runner import Plan, Runner
 from nses.rollouts.episode import player
 from nses.rollouts.policies.conv import Conv
 from nses.rollouts.policies.mlp import MLP
@@ -47,9 +48,8 @@ policy = MLP((swimmer.facts.observation_space.shape[0], 4, 2))
 player(swimmer, policy).play(short, moments.initial(policy.sizes[0]), 0)""",
     "a candidate": """
 runner = Runner(Plan(nses.make_task("point-trap"), mlp, 3))
-results = {name: np.zeros(shape, kind) for name, kind, shape in result_fields(2, 6, 2)}
 pair = Candidates(long, seen, np.arange(2), 0.1, noise.sample(long, FAR, 2, 0, 0))
-runner.run(pair, empty(2), range(2), results, lambda i: None)""",
+play(runner, job_of(pair, empty(2)), long, range(2))""",
     "noise for more parameters than the table has": "noise.sample(table, FAR, 4, 0, 0)",
     "weights of the gradient": """
 noise.sample(table, 3, FAR, 0, 0).weighted_sum(np.zeros(2))""",

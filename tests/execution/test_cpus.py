@@ -10,9 +10,9 @@ import pytest
 
 from batches import archive, perturbed, plan_of, processes
 from environments import drift
+from nses.errors import TaskBroken
 from nses.execution import spawn as module
 from nses.execution.cpus import ONE_THREAD, usable_cpus
-from nses.execution.evaluator import TaskBroken
 
 NOWHERE = Path("/nowhere")
 ALL = usable_cpus(NOWHERE)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nses.execution.evaluator import TooManyFailures
+from nses.errors import TooManyFailures
 from nses.execution.ledger import ATTEMPTS, UNIT, Holder, Ledger, units_of
 
 SLOTS = 3

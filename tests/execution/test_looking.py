@@ -7,7 +7,7 @@ import pytest
 import nses
 from commands import nses_command
 from hostile import Exits
-from nses.execution.evaluator import TaskBroken
+from nses.errors import TaskBroken
 from nses.rollouts.behaviors import parse_behavior
 
 SMALL = {"recipe": "smoke", "tensorboard": False, "max_steps": 10, "generations": 2}

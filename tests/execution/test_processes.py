@@ -26,8 +26,9 @@ from batches import (
 )
 from environments import dawdle, drift, faulty, late_start, sleep_long, use_a_program, wait_for_lock
 from nses.core.novelty import TREE_FROM
-from nses.execution.evaluator import Plan, TaskBroken
+from nses.errors import TaskBroken
 from nses.execution.processes import Processes
+from nses.execution.runner import Plan
 from nses.rollouts.episode import Interrupted
 from nses.rollouts.tasks.catalog import make_task
 from waiting import SOON

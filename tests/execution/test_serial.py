@@ -34,7 +34,8 @@ from environments import (
 from nses.core.archive import Archive
 from nses.core.novelty import novelty
 from nses.core.values import Candidates, Evaluation
-from nses.execution.evaluator import Plan, TaskBroken, TooManyFailures
+from nses.errors import TaskBroken, TooManyFailures
+from nses.execution.runner import Plan
 from nses.execution.serial import Serial
 from nses.rollouts.episode import Interrupted
 

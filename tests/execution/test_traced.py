@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from batches import (
+    TABLE,
     assert_same,
     perturbed,
     plan_of,
@@ -22,8 +23,10 @@ from batches import (
 )
 from environments import drift, hold, pay_nan, vanish
 from nses.core.novelty import novelty
-from nses.execution.batch import Batch
-from nses.execution.evaluator import DONE, Judge, Plan, Runner, evaluation, result_fields
+from nses.execution.evaluator import Judge, evaluation
+from nses.execution.job import DONE, job_of, play
+from nses.execution.processes import Batch
+from nses.execution.runner import Plan, Runner
 from nses.rollouts.policies.mlp import MLP
 from traced import trace_archive, trace_of, traced_plan
 
@@ -43,14 +46,12 @@ def test_novelty_is_that_of_every_trace_and_the_first_trace_comes_back():
 
 
 def test_traces_of_perturbed_episodes_are_looked_at_and_dropped():
-    n, plan, first = 8, HEALTHY, {}
-    candidates = perturbed(plan, n)
-    fields = result_fields(n, plan.moments_size, plan.behavior_size)
-    results = {name: np.full(shape, 7, dtype) for name, dtype, shape in fields}
-    assert Runner(plan).run(candidates, A, range(n), results, lambda i: None, first) == []
-    assert first == {}
-    assert results["b"].shape == (n, 0)
-    e = evaluation(candidates, results, plan.moments_size, 0, Judge(), first)
+    n, plan = 8, HEALTHY
+    job = job_of(perturbed(plan, n), A)
+    rows = play(Runner(plan), job, TABLE, range(n))
+    assert (rows.errors, rows.first) == ((), None)
+    assert rows.b.shape == (n, 0)
+    e = evaluation(job, rows, Judge())
     assert e.b is None
     assert (e.N > 0).all()
 
@@ -67,21 +68,20 @@ def test_e1_the_trace_is_that_of_the_first_episode_with_a_finite_return():
 
 def test_a_trace_that_is_none_fails_its_episode_only():
     runner = Runner(HEALTHY)
-    play = runner.player.play
+    played = runner.player.play
 
     def forget(theta, moments, seed, **keywords):  # type: ignore[no-untyped-def]
-        episode = play(theta, moments, seed, **keywords)
+        episode = played(theta, moments, seed, **keywords)
         return replace(episode, behavior=episode.behavior[:0]) if seed == 0 else episode
 
     runner.player = SimpleNamespace(play=forget, close=runner.player.close)
     runner._player = lambda: runner.player  # type: ignore[method-assign]  (when it tries again)
-    fields = result_fields(5, HEALTHY.moments_size, 0)
-    results = {name: np.zeros(shape, dtype) for name, dtype, shape in fields}
-    first: dict[int, np.ndarray] = {}
-    (error,) = runner.run(unperturbed(HEALTHY), A, range(5), results, lambda i: None, first)
+    rows = play(runner, job_of(unperturbed(HEALTHY), A), None, range(5))
+    (error,) = rows.errors
     assert "a trace must be a uint8 array" in error
-    assert np.isnan(results["f"]).tolist() == [True, False, False, False, False]
-    assert list(first) == [1]
+    assert np.isnan(rows.f).tolist() == [True, False, False, False, False]
+    assert rows.first is not None
+    assert rows.first[0] == 1
 
 
 @pytest.mark.parametrize("workers", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
@@ -111,11 +111,12 @@ def test_workers_follow_an_archive_of_traces_that_grows_is_exchanged_and_comes_b
 
 
 def test_of_the_traces_that_come_in_any_order_the_first_is_kept():
-    batch = Batch(1, unperturbed(HEALTHY, 30), A, 30)
+    batch = Batch(1, job_of(unperturbed(HEALTHY, 30), A))
     for i in (14, 22, 3, 0, 8):
-        batch.keep({})
-        batch.keep({i: trace_of(i, HEALTHY)})
-    ((index, trace),) = batch.first.items()
+        batch.keep(None)
+        batch.keep((i, trace_of(i, HEALTHY)))
+    assert batch.first is not None
+    index, trace = batch.first
     assert index == 0
     np.testing.assert_array_equal(trace, trace_of(0, HEALTHY))
 

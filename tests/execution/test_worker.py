@@ -45,8 +45,8 @@ from environments import (
     vanish,
 )
 from nses.core.values import Evaluation
+from nses.errors import TaskBroken, TooManyFailures
 from nses.execution import processes as module
-from nses.execution.evaluator import TaskBroken, TooManyFailures
 from nses.execution.ledger import ATTEMPTS
 from nses.execution.processes import Processes
 from waiting import SOON, gone

@@ -15,7 +15,7 @@ import pytest
 import nses
 from nses.core.algorithms import NotFinite
 from nses.core.values import State
-from nses.execution.evaluator import TaskBroken, TooManyFailures
+from nses.errors import TaskBroken, TooManyFailures
 from nses.experiment.runs import checkpoint
 from nses.experiment.runs.storage import StorageFailed
 from troubled import Calm, Wandering

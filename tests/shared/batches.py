@@ -16,8 +16,8 @@ from nses.core.moments import initial
 from nses.core.seeding import Purpose, generator
 from nses.core.traces import is_trace
 from nses.core.values import Candidates, Evaluation
-from nses.execution.evaluator import Plan
 from nses.execution.processes import Processes
+from nses.execution.runner import Plan
 from nses.execution.serial import Serial
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.spaces import input_of, output_of

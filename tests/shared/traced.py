@@ -12,7 +12,7 @@ from environments import Fault, Faulty, dawdle
 from nses.core.archive import Archive, archive_of
 from nses.core.moments import initial
 from nses.core.seeding import Purpose, generator
-from nses.execution.evaluator import Plan
+from nses.execution.runner import Plan
 from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.episode import player
 from nses.rollouts.tasks.task import Task

@@ -31,6 +31,11 @@ class Moments:
         """Standard deviation, its square at least 0.01, so that a constant input stays finite."""
         return np.sqrt(np.maximum(self.square / self.count - self.mean**2, VARIANCE_FLOOR))
 
+    @property
+    def row(self) -> NDArray[np.float64]:
+        """Count, sums and sums of squares, one behind the other; `of_row` is the inverse."""
+        return np.concatenate([[self.count], self.sum, self.square])
+
     def merge(self, other: "Moments") -> "Moments":
         return Moments(self.count + other.count, self.sum + other.sum, self.square + other.square)
 
@@ -43,3 +48,13 @@ def initial(size: int) -> Moments:
 def nothing(size: int) -> Moments:
     """The neutral element of `merge`."""
     return Moments(0.0, np.zeros(size), np.zeros(size))
+
+
+def row_size(size: int) -> int:
+    return 1 + 2 * size
+
+
+def of_row(row: NDArray[np.float64]) -> Moments:
+    """Views of a row."""
+    size = row.size // 2
+    return Moments(row[0], row[1 : 1 + size], row[1 + size :])

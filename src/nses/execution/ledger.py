@@ -7,7 +7,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Collection, Iterator
 
-from nses.execution.evaluator import TooManyFailures
+from nses.errors import TooManyFailures
 
 log = logging.getLogger("nses")
 

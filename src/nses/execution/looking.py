@@ -6,7 +6,7 @@ from contextlib import closing
 from multiprocessing.connection import Connection
 from typing import Any
 
-from nses.execution.evaluator import TaskBroken
+from nses.errors import TaskBroken
 from nses.execution.processes import DEADLINE, START, TICK
 from nses.execution.shared import anonymous_file
 from nses.execution.spawn import PATIENCE, Unsendable, packed, reason_of, spawn, starting

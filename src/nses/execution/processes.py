@@ -10,6 +10,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 
 import numpy as np
@@ -17,20 +18,24 @@ import numpy as np
 from nses.core.archive import Archive
 from nses.core.noise import Table
 from nses.core.values import Candidates, Evaluation
-from nses.execution.batch import Batch, batch_fields, noise_fields, part_of
+from nses.errors import TaskBroken
 from nses.execution.cpus import usable_cpus
-from nses.execution.evaluator import (
+from nses.execution.evaluator import Judge, evaluation
+from nses.execution.job import (
     FAILED,
     OPEN,
-    First,
-    Judge,
-    Plan,
-    TaskBroken,
-    evaluation,
-    result_fields,
+    FirstTrace,
+    Job,
+    Rows,
+    empty_rows,
+    job_of,
+    memory_fields,
+    publish,
+    rows_in,
 )
-from nses.execution.ledger import ATTEMPTS, Holder
-from nses.execution.shared import anonymous_file, map_arrays, size_of
+from nses.execution.ledger import ATTEMPTS, Holder, Ledger
+from nses.execution.runner import Plan
+from nses.execution.shared import Field, anonymous_file, map_arrays, size_of
 from nses.execution.spawn import PATIENCE, packed, reason_of, spawn, starting
 from nses.rollouts.episode import Interrupted, never
 
@@ -41,6 +46,24 @@ TICK = 0.2  # seconds between looks at deadlines and interruptions
 CLOSING = 2.0  # seconds for all workers together to close their environments
 DEADLINE = 300.0  # seconds per episode
 START = 60.0  # seconds that a worker may take at least to start, however short the deadline
+
+
+def noise_fields(size: int) -> list[Field]:
+    return [("table", "f4", (size,))]
+
+
+class Batch:
+    """A job on its way: who plays it, and the first trace that came of it."""
+
+    def __init__(self, number: int, job: Job):
+        self.number, self.job = number, job
+        self.ledger = Ledger(len(job))
+        self.first: FirstTrace | None = None
+
+    def keep(self, first: FirstTrace | None) -> None:
+        """The trace of the lowest index, in whatever order they come."""
+        known = [x for x in (self.first, first) if x is not None]
+        self.first = min(known, key=lambda x: x[0], default=None)
 
 
 class Worker:
@@ -83,10 +106,11 @@ class Processes:
         self.judge = Judge()
         self.batches = 0
         self.settled = True  # whether the last batch came to its end
-        self.count = workers or usable_cpus()
+        self.count, d = workers or usable_cpus(), plan.policy.size
         fields = [
-            *batch_fields(plan.policy.size, self.capacity, plan.moments_size, self.count),
-            *result_fields(self.capacity, plan.moments_size, plan.behavior_size),
+            *memory_fields(d, self.capacity, plan.moments_size, plan.behavior_size),
+            ("current", "i8", (self.count,)),  # the candidate that a worker plays, -1 when idle
+            ("played", "i8", (self.count,)),  # episodes started, which shows that it goes on
         ]
         setup = packed((plan, fields, noise_fields(noise_size)))
         with starting():
@@ -105,23 +129,17 @@ class Processes:
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
         """As the serial evaluator, to the bit."""
-        n, size = len(candidates), self.plan.moments_size
-        if n <= self.capacity:
-            done = self._run(candidates, archive, n)
-            restarts = done.ledger.restarts
-            return evaluation(candidates, self.shared, size, restarts, self.judge, done.first)
-        results = {
-            name: np.zeros(shape, dtype)
-            for name, dtype, shape in result_fields(n, size, self.plan.behavior_size)
-        }
-        restarts, first = 0, First()
-        for start in range(0, n, self.capacity):
-            part = slice(start, min(n, start + self.capacity))
-            done = self._run(part_of(candidates, part), archive, n)
-            restarts, first = restarts + done.ledger.restarts, first or done.first
-            for name, rows in results.items():
-                rows[part] = self.shared[name][: part.stop - start]
-        return evaluation(candidates, results, size, restarts, self.judge, first)
+        job = job_of(candidates, archive)
+        if len(job) <= self.capacity:
+            rows, restarts = self._run(job)
+            return evaluation(job, rows, self.judge, restarts)
+        whole, first, lost = empty_rows(len(job), self.plan), None, 0
+        for start in range(0, len(job), self.capacity):
+            part = range(start, min(len(job), start + self.capacity))
+            rows, restarts = self._run(job.part(part))
+            whole.write(part, rows)
+            first, lost = first or rows.first, lost + restarts
+        return evaluation(job, replace(whole, first=first), self.judge, lost)
 
     def close(self) -> None:
         """Ends the workers: their connection closes, and who does not listen is killed."""
@@ -145,20 +163,23 @@ class Processes:
 
     # One batch: publish, hand out, collect.
 
-    def _run(self, candidates: Candidates, archive: Archive, whole: int) -> Batch:
-        """Fills the shared results; the batch tells of lost workers and of the first trace."""
+    def _run(self, job: Job) -> tuple[Rows, int]:
+        """The rows, which are views of shared memory, and how many workers were replaced."""
         if not self.settled:
             self._give_up()  # again: a second Ctrl-C may have come in between
         self.settled = False
-        self._publish(candidates)
-        batch = Batch(self.batches, candidates, archive, whole)
+        self.batches += 1
+        publish(job, self.shared)
+        self.shared["status"][: len(job)] = OPEN
+        batch = Batch(self.batches, job)
         try:
             self._collect(batch)
         except BaseException:
             self._give_up()
             raise
         self.settled = True
-        return batch
+        rows = rows_in(self.shared).head(len(job))
+        return replace(rows, first=batch.first), batch.ledger.restarts
 
     def _collect(self, batch: Batch) -> None:
         looked = time.monotonic()
@@ -185,18 +206,6 @@ class Processes:
                         # Something that it started keeps its connection open.
                         self._bury(worker, batch, hung=False)
 
-    def _publish(self, candidates: Candidates) -> None:
-        n, shared, moments = len(candidates), self.shared, candidates.moments
-        self.batches += 1
-        shared["theta"][:] = candidates.theta
-        shared["moments"][:] = np.concatenate([[moments.count], moments.sum, moments.square])
-        shared["seeds"][:n] = candidates.seeds
-        shared["contributes"][:n] = 0 if candidates.contributes is None else candidates.contributes
-        shared["sigma"][0] = candidates.sigma
-        shared["status"][:n] = OPEN
-        if candidates.epsilon is not None:
-            shared["offsets"][: n // 2] = candidates.epsilon.offsets
-
     def _hand_out(self, worker: Worker, batch: Batch, room: int) -> None:
         if not worker.holder.ready or len(worker.holder.units) >= room:
             return
@@ -205,8 +214,8 @@ class Processes:
         if unit is None:
             return
         try:
-            self._teach(worker, batch.archive)
-            worker.connection.send(("unit", batch.number, batch.perturbed, unit))
+            self._teach(worker, batch.job.archive)
+            worker.connection.send(("unit", batch.number, unit))
         except OSError:  # it is dead or does not listen; the next wait says so, its units come back
             worker.process.kill()
 
@@ -255,24 +264,20 @@ class Processes:
             worker.process.kill()
         reason = reason_of(worker.end(PATIENCE))
         self.workers.remove(worker)
-        current = int(self.shared["current"][worker.slot])
-        finished = set()
-        if batch.perturbed or not self.plan.traces:  # else what it played died with its traces
-            n = len(batch.candidates)
-            finished.update(np.flatnonzero(self.shared["status"][:n] != OPEN).tolist())
+        job, current = batch.job, int(self.shared["current"][worker.slot])
+        finished: set[int] = set()
+        if job.perturbed or not self.plan.traces:  # else what it played died with its traces
+            finished.update(np.flatnonzero(self.shared["status"][: len(job)] != OPEN).tolist())
         failed = batch.ledger.lost(worker.holder, current, None if hung else reason, finished)
         if failed is not None:
-            self._fail(failed, reason, batch)
+            self._fail(failed, reason, job)
 
-    def _fail(self, index: int, reason: str, batch: Batch) -> None:
-        self.shared["f"][index], self.shared["N"][index] = np.nan, 0.0
-        self.shared["lengths"][index], self.shared["b"][index] = 0, np.nan
-        self.shared["blown_up"][index] = False
-        self.shared["status"][index] = FAILED
+    def _fail(self, index: int, reason: str, job: Job) -> None:
+        rows = rows_in(self.shared).head(len(job))
+        rows.fail(index)
         self.judge.note(f"candidate {index} killed {ATTEMPTS} workers ({reason})")
-        if batch.perturbed:
-            n = len(batch.candidates)
-            self.judge.bear(int((self.shared["status"][:n] == FAILED).sum()), batch.whole)
+        if job.perturbed:
+            self.judge.bear(int((rows.status == FAILED).sum()), job.whole)
 
     def _give_up(self) -> None:
         """Workers in the middle of something are killed, so that nothing old comes back."""

@@ -1,12 +1,13 @@
 """All episodes in this process, one after the other."""
 
 from collections.abc import Callable
-
-import numpy as np
+from dataclasses import replace
 
 from nses.core.archive import Archive
 from nses.core.values import Candidates, Evaluation
-from nses.execution.evaluator import First, Judge, Plan, Runner, evaluation, result_fields
+from nses.execution.evaluator import Judge, evaluation
+from nses.execution.job import empty_rows, job_of, play
+from nses.execution.runner import Plan, Runner
 from nses.rollouts.episode import GymnasiumPlayer, Interrupted, never
 from nses.rollouts.foreign import generators_kept
 
@@ -30,18 +31,17 @@ class Serial:
         return self._evaluate(candidates, archive)
 
     def _evaluate(self, candidates: Candidates, archive: Archive) -> Evaluation:
-        n, plan = len(candidates), self.plan
-        results = {
-            name: np.zeros(shape, dtype)
-            for name, dtype, shape in result_fields(n, plan.moments_size, plan.behavior_size)
-        }
-        first: First = {}
+        job, n = job_of(candidates, archive), len(candidates)
+        noise = None if candidates.epsilon is None else candidates.epsilon.table
+        rows, first = empty_rows(n, self.plan), None
         for start in range(0, n, UNIT):
             unit = range(start, min(n, start + UNIT))
-            errors = self.runner.run(candidates, archive, unit, results, self._starting, first)
-            for error in errors:
+            played = play(self.runner, job, noise, unit, self._starting)
+            rows.write(unit, played)
+            first = first or played.first
+            for error in played.errors:
                 self.judge.note(error)
-        return evaluation(candidates, results, plan.moments_size, 0, self.judge, first)
+        return evaluation(job, replace(rows, first=first), self.judge)
 
     def _starting(self, index: int) -> None:
         if self.should_stop():

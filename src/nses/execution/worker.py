@@ -68,14 +68,10 @@ def _told(setup: int) -> bytes:
 def _work(connection: Connection, setup: int, descriptors: list[int], slot: int) -> int:
     try:
         content = _told(setup)
-        import numpy as np
-
         from nses.core.archive import empty
-        from nses.core.moments import Moments
-        from nses.core.noise import Epsilon
-        from nses.core.values import Candidates
         from nses.execution.cpus import threads_of_this_process
-        from nses.execution.evaluator import Runner
+        from nses.execution.job import play, published, rows_in
+        from nses.execution.runner import Runner
         from nses.execution.shared import map_arrays
 
         if threads_of_this_process() not in (None, threading.active_count()):
@@ -90,10 +86,9 @@ def _work(connection: Connection, setup: int, descriptors: list[int], slot: int)
         return 1
     batch, noise = descriptors
     shared = map_arrays(batch, fields)
-    table = map_arrays(noise, noise_fields)["table"]
-    d, size = plan.policy.size, plan.moments_size
+    table, rows = map_arrays(noise, noise_fields)["table"], rows_in(shared)
     archive, number = empty(0), -1
-    candidates: Any = None
+    job: Any = None
 
     def starting(index: int) -> None:
         shared["current"][slot] = index
@@ -110,28 +105,19 @@ def _work(connection: Connection, setup: int, descriptors: list[int], slot: int)
             known, entries = content
             archive = (archive if known else empty(0)).append(entries)
             continue
-        current, perturbed, unit = content
+        current, unit = content
         if current != number:
-            number = current
-            m = shared["moments"].copy()
-            candidates = Candidates(
-                theta=shared["theta"],
-                moments=Moments(m[0], m[1 : 1 + size], m[1 + size :]),
-                seeds=shared["seeds"],
-                sigma=float(shared["sigma"][0]),
-                epsilon=Epsilon(table, shared["offsets"], d) if perturbed else None,
-                contributes=shared["contributes"].astype(np.bool_),
-            )
-        first: dict[int, Any] = {}
+            number, job = current, published(shared, archive)
         try:
-            errors = runner.run(candidates, archive, unit, shared, starting, first)
+            played = play(runner, job, table, unit, starting)
         except MemoryError:
             raise
         except Exception:  # not of an episode, which are caught one by one: a bug of ours
             connection.send(("bug", traceback.format_exc()))
             return 1
+        rows.write(unit, played)
         shared["current"][slot] = -1
-        connection.send(("done", (errors, first)))
+        connection.send(("done", (played.errors, played.first)))
 
 
 def _ignore(signum: int, frame: FrameType | None) -> None:

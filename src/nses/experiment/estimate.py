@@ -125,7 +125,7 @@ def _bare_process_bytes() -> int:
     """Resident memory of a process that has imported what a worker imports."""
     code = (
         f"import sys; sys.path = {sys.path}\n"
-        "import resource, nses.execution.evaluator, nses.rollouts.tasks.catalog;"
+        "import resource, nses.execution.job, nses.rollouts.tasks.catalog;"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     out = subprocess.run(

@@ -189,6 +189,4 @@ def _check_episode(expected: Episode, episode: Episode, case: str) -> None:
 
 
 def _sums(moments: Moments | None) -> Floats:
-    if moments is None:
-        return np.empty(0)
-    return np.concatenate([[moments.count], moments.sum, moments.square])
+    return np.empty(0) if moments is None else moments.row

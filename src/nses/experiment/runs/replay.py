@@ -9,13 +9,13 @@ from nses.core import archive
 from nses.core.algorithms import Search
 from nses.core.archive import Archive, Behavior
 from nses.core.moments import Moments
-from nses.core.noise import fill_table, perturb, table_size
+from nses.core.noise import fill_table, table_size
 from nses.core.seeding import Purpose, episode_seeds
 from nses.core.traces import is_trace
 from nses.core.values import Candidates, Evaluation, Member, Vector
 from nses.errors import UsageError
-from nses.execution.batch import part_of
-from nses.execution.evaluator import Runner, result_fields
+from nses.execution import job as jobs
+from nses.execution.runner import Runner
 from nses.experiment.runs import checkpoint
 from nses.experiment.runs.encoding import finite, standard
 from nses.experiment.runs.history import HISTORY, Line, read_history
@@ -104,10 +104,8 @@ def rebuild(
         )
     parent = _member(run, search, lines, generation - 1, chosen)
     episodes = search.perturb(parent, generation - 1)
-    assert episodes.epsilon is not None
-    theta = np.empty_like(parent.theta)
-    sign = 1 - 2 * (candidate % 2)
-    perturb(parent.theta, sign * episodes.sigma, episodes.epsilon.row(candidate // 2), theta)
+    job = jobs.job_of(episodes, archive.empty(0))
+    theta = job.policy(candidate, search.noise, np.empty_like(parent.theta))
     logged = float(lines[generation].f[candidate])
     return Replay(generation, chosen, candidate, theta, parent.moments, episodes, logged)
 
@@ -115,22 +113,16 @@ def rebuild(
 def play(run: "Run", past: Replay, task: Task | None = None) -> Replayed:
     """The very episodes that were played then: the returns are those of the log."""
     plan = plan_of(run.config, run.task(task), run.family)
-    episodes, indices = past.episodes, range(len(past.episodes))
-    if past.candidate is not None:  # the pair that it belongs to, as a worker would have it
-        start = past.candidate - past.candidate % 2
-        episodes = part_of(episodes, slice(start, start + 2))
-        indices = range(past.candidate % 2, past.candidate % 2 + 1)
-    shapes = result_fields(len(episodes), plan.moments_size, plan.behavior_size)
-    results = {name: np.zeros(shape, dtype) for name, dtype, shape in shapes}
-    traces: dict[int, np.ndarray] = {}
+    job, epsilon = jobs.job_of(past.episodes, archive.empty(0)), past.episodes.epsilon
+    i = past.candidate
+    indices = range(len(job)) if i is None else range(i, i + 1)
     runner = Runner(plan)
     try:
-        errors = runner.run(episodes, archive.empty(0), indices, results, lambda i: None, traces)
+        rows = jobs.play(runner, job, None if epsilon is None else epsilon.table, indices)
     finally:
         runner.close()
-    played = slice(indices.start, indices.stop)
-    first = next(iter(traces.values()), results["b"][indices.start])
-    return Replayed(results["f"][played], results["lengths"][played], first, errors)
+    first = rows.b[0] if rows.first is None else rows.first[1]
+    return Replayed(rows.f, rows.lengths, first, list(rows.errors))
 
 
 def answer(past: Replay, played: Replayed) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from nses.core.noise import Table, fill_table, table_size
 from nses.core.seeding import Purpose, generator
 from nses.core.values import Evaluate
 from nses.errors import UsageError
-from nses.execution.evaluator import Plan
 from nses.execution.processes import Processes
+from nses.execution.runner import Plan
 from nses.execution.serial import Serial
 from nses.experiment.settings.config import SETTINGS, Config
 from nses.rollouts.behaviors import parse_behavior

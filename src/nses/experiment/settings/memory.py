@@ -8,9 +8,8 @@ import numpy as np
 
 from nses.core.noise import table_size
 from nses.errors import UsageError
-from nses.execution.batch import batch_fields
 from nses.execution.cpus import usable_cpus
-from nses.execution.evaluator import result_fields
+from nses.execution.job import memory_fields
 from nses.execution.shared import size_of
 from nses.experiment.settings.build import policy_of
 from nses.experiment.settings.config import Config
@@ -71,7 +70,7 @@ def check_memory(config: Config, task: Task, own: Policy | None = None) -> None:
     table = 4 * table_size(d)
     size = 0 if task.behavior.summary == "trace" else task.behavior_size
     rows = max(config.n, config.evaluation_episodes)
-    candidates = size_of([*batch_fields(d, rows, m, 1), *result_fields(rows, m, size)])
+    candidates = size_of(memory_fields(d, rows, m, size))
     members = config.members * (OPTIMIZED * 4 * d + 2 * 8 * m)
     needed, there = table + candidates + members, total_bytes()
     if needed > there:

@@ -1,0 +1,241 @@
+"""A job is a value, its result is rows, and one function leads from the one to the other.
+
+Both can travel: a job refers to its noise by offsets into a table that every player has.
+"""
+
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.core import moments
+from nses.core.archive import Archive
+from nses.core.moments import Moments
+from nses.core.noise import Epsilon, Table, perturb
+from nses.core.traces import Trace
+from nses.core.values import Candidates, Floats, Vector
+from nses.execution.runner import Plan, Runner
+from nses.execution.shared import Field
+from nses.rollouts.episode import Episode
+from nses.rollouts.policies import check_theta
+
+OPEN, DONE, FAILED = 0, 1, 2  # states of a candidate
+
+Memory = dict[str, NDArray[Any]]
+FirstTrace = tuple[int, Trace]  # with the index of the candidate that left it
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Candidates to play: theta + sigma * epsilon_i, or theta itself where offsets is None."""
+
+    theta: Vector
+    moments: Moments
+    seeds: NDArray[np.int64]  # (n,) of each episode
+    sigma: float
+    offsets: NDArray[np.int64] | None  # (n / 2,) into the table of noise
+    contributes: NDArray[np.bool_]  # (n,) which episodes report their observations
+    archive: Archive
+    whole: int  # candidates that were asked for, of which these may be a part
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    @property
+    def perturbed(self) -> bool:
+        return self.offsets is not None
+
+    def part(self, indices: range) -> "Job":
+        """Some of the candidates, from an even index to an even one."""
+        rows, pairs = _slice(indices), slice(indices.start // 2, indices.stop // 2)
+        return replace(
+            self,
+            seeds=self.seeds[rows],
+            offsets=None if self.offsets is None else self.offsets[pairs],
+            contributes=self.contributes[rows],
+        )
+
+    def policy(self, i: int, noise: Table | None, out: Vector) -> Vector:
+        """The parameters of candidate i, in `out` where they are perturbed."""
+        if self.offsets is None:
+            return self.theta
+        assert noise is not None
+        epsilon = Epsilon(noise, self.offsets, self.theta.size).row(i // 2)
+        perturb(self.theta, (1 - 2 * (i % 2)) * self.sigma, epsilon, out)
+        return out
+
+
+def job_of(candidates: Candidates, archive: Archive) -> Job:
+    epsilon, contributes, n = candidates.epsilon, candidates.contributes, len(candidates)
+    return Job(
+        theta=candidates.theta,
+        moments=candidates.moments,
+        seeds=candidates.seeds,
+        sigma=candidates.sigma,
+        offsets=None if epsilon is None else epsilon.offsets,
+        contributes=np.zeros(n, np.bool_) if contributes is None else contributes,
+        archive=archive,
+        whole=n,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """What came of the candidates of a job, or of some of them: a row each, in their order."""
+
+    f: Floats  # NaN where it failed
+    N: Floats
+    lengths: NDArray[np.int64]
+    status: NDArray[np.uint8]
+    blown_up: NDArray[np.uint8]
+    b: Floats  # (n, 0) where behaviors are traces, which have no common length
+    observed: Floats  # a row of moments each, of those that contribute
+    first: FirstTrace | None = None  # of an unperturbed candidate with a finite return
+    errors: tuple[str, ...] = ()  # tracebacks of those that raised
+
+    def head(self, n: int) -> "Rows":
+        """Views of the first n."""
+        return rows_in({name: getattr(self, name)[:n] for name in COLUMNS})
+
+    def write(self, indices: range, rows: "Rows") -> None:
+        """Puts rows in their places; what says that they are there comes last."""
+        place = _slice(indices)
+        told = rows.observed[:, 0] > 0  # a few large ones: the rest of the memory stays untouched
+        self.observed[place][told] = rows.observed[told]
+        for name in ("f", "N", "lengths", "blown_up", "b", "status"):
+            getattr(self, name)[place] = getattr(rows, name)
+
+    def put(self, row: int, episode: Episode) -> None:
+        """All but its behavior and what follows from that."""
+        self.f[row], self.lengths[row] = episode.f, episode.length
+        self.blown_up[row] = episode.blown_up
+        if episode.observed is not None:
+            self.observed[row] = episode.observed.row
+
+    def fail(self, row: int) -> None:
+        self.f[row], self.N[row], self.lengths[row] = np.nan, 0.0, 0
+        self.b[row], self.blown_up[row], self.status[row] = np.nan, False, FAILED
+
+
+def memory_fields(d: int, n: int, moments_size: int, behavior_size: int) -> list[Field]:
+    """The places in memory of a job without its archive, and of its rows."""
+    return [
+        ("theta", "f4", (d,)),
+        ("moments", "f8", (moments.row_size(moments_size),)),
+        ("seeds", "i8", (n,)),
+        ("offsets", "i8", (n,)),
+        ("contributes", "u1", (n,)),
+        ("sigma", "f8", (1,)),
+        ("counts", "i8", (3,)),  # candidates, whether perturbed, whole
+        *_row_fields(n, moments_size, behavior_size),
+    ]
+
+
+def _row_fields(n: int, moments_size: int, behavior_size: int) -> list[Field]:
+    return [
+        ("f", "f8", (n,)),
+        ("N", "f8", (n,)),
+        ("lengths", "i8", (n,)),
+        ("status", "u1", (n,)),
+        ("blown_up", "u1", (n,)),
+        ("b", "f8", (n, behavior_size)),
+        ("observed", "f8", (n, moments.row_size(moments_size))),
+    ]
+
+
+COLUMNS = [name for name, _, _ in _row_fields(0, 0, 0)]
+
+
+def empty_rows(n: int, plan: Plan) -> Rows:
+    fields = _row_fields(n, plan.moments_size, plan.behavior_size)
+    return rows_in({name: np.zeros(shape, dtype) for name, dtype, shape in fields})
+
+
+def rows_in(memory: Memory) -> Rows:
+    """The rows of a memory, as views."""
+    columns: dict[str, Any] = {name: memory[name] for name in COLUMNS}
+    return Rows(**columns)
+
+
+def publish(job: Job, memory: Memory) -> None:
+    n = len(job)
+    memory["theta"][:] = job.theta
+    memory["moments"][:] = job.moments.row
+    memory["seeds"][:n] = job.seeds
+    memory["contributes"][:n] = job.contributes
+    memory["sigma"][0] = job.sigma
+    memory["counts"][:] = n, job.perturbed, job.whole
+    if job.offsets is not None:
+        memory["offsets"][: n // 2] = job.offsets
+
+
+def published(memory: Memory, archive: Archive) -> Job:
+    """The job that was published, its large arrays as views."""
+    n, perturbed, whole = memory["counts"].tolist()
+    return Job(
+        theta=memory["theta"],
+        moments=moments.of_row(memory["moments"].copy()),
+        seeds=memory["seeds"][:n],
+        sigma=float(memory["sigma"][0]),
+        offsets=memory["offsets"][: n // 2] if perturbed else None,
+        contributes=memory["contributes"][:n].astype(np.bool_),
+        archive=archive,
+        whole=whole,
+    )
+
+
+def ignore(index: int) -> None:
+    """The default listener: ignores everything."""
+
+
+def play(
+    runner: Runner,
+    job: Job,
+    noise: Table | None,
+    indices: range,
+    starting: Callable[[int], None] = ignore,
+) -> Rows:
+    """The rows of these candidates; `starting` is told each index before its episode."""
+    plan, A = runner.plan, job.archive
+    check_theta(job.theta, plan.policy.size)
+    rows, first, errors = empty_rows(len(indices), plan), None, []
+    for row, i in enumerate(indices):
+        starting(i)
+        try:
+            episode = _episode(runner, job, noise, i)
+            rows.put(row, episode)
+            if not plan.traces:
+                rows.b[row] = episode.behavior
+            elif np.isfinite(episode.f):  # large, so each is looked at now, and hardly any kept
+                rows.N[row] = runner.novelty(episode.behavior, A)
+                if not job.perturbed and first is None:
+                    first = i, np.array(episode.behavior, np.uint8)
+        except MemoryError:
+            raise
+        except Exception:
+            errors.append(traceback.format_exc())
+            rows.fail(row)
+    known = np.isfinite(rows.f) & np.isfinite(rows.b).all(axis=1)
+    rows.f[~known], rows.N[~known] = np.nan, 0.0
+    if not plan.traces:
+        rows.N[known] = runner.novelty(rows.b[known], A)
+    rows.status[:] = np.where(known, DONE, FAILED)
+    return replace(rows, first=first, errors=tuple(errors))
+
+
+def _episode(runner: Runner, job: Job, noise: Table | None, i: int) -> Episode:
+    plan = runner.plan
+    return runner.play(
+        job.policy(i, noise, runner.theta),
+        job.moments,
+        int(job.seeds[i]),
+        action_noise=plan.action_noise if job.perturbed else 0.0,
+        contributes=plan.moments_size > 0 and bool(job.contributes[i]),
+    )
+
+
+def _slice(indices: range) -> slice:
+    return slice(indices.start, indices.stop)

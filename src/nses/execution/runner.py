@@ -1,0 +1,128 @@
+"""What a player needs to know once, and the simulator that it plays in."""
+
+import logging
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nses.core.archive import Archive, archive_of
+from nses.core.moments import Moments
+from nses.core.noise import perturb
+from nses.core.novelty import novelty
+from nses.core.traces import as_trace
+from nses.core.values import Vector
+from nses.errors import UsageError
+from nses.rollouts.episode import Episode, Player, WarmsUp, never, player
+from nses.rollouts.foreign import errors_only
+from nses.rollouts.policies import Policy
+from nses.rollouts.tasks.task import Task
+
+log = logging.getLogger("nses")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How episodes are played: what a worker needs to know once."""
+
+    task: Task
+    policy: Policy
+    k: int
+    distance: str = "squared-euclidean"
+    action_noise: float = 0.0
+    native: bool = True
+
+    @property
+    def traces(self) -> bool:
+        """Whether behaviors are traces, which have no common length: no place in the results."""
+        return self.task.behavior.summary == "trace"
+
+    @property
+    def behavior_size(self) -> int:
+        return 0 if self.traces else self.task.behavior_size
+
+    @property
+    def moments_size(self) -> int:
+        return self.policy.moments_size
+
+
+def check_behavior(plan: Plan, b: Any) -> None:
+    """UsageError unless a behavior has the shape of the task's: NumPy would repeat one to fit."""
+    name, size = plan.task.behavior.name, plan.behavior_size
+    if plan.traces:
+        as_trace(b)
+    elif np.shape(b) != (size,):
+        raise UsageError(
+            f"behavior {name!r} must have {size} numbers, shape ({size},), got shape {np.shape(b)};"
+            " return as many in every episode."
+        )
+
+
+class Runner:
+    """Plays episodes one after the other in one simulator; every backend is made of these."""
+
+    def __init__(self, plan: Plan, should_stop: Callable[[], bool] = never):
+        self.plan, self.should_stop = plan, should_stop
+        self.theta = np.empty(plan.policy.size, np.float32)
+        self.failed_to_close = False
+        self.player = self._player()
+
+    def _player(self) -> Player:
+        plan = self.plan
+        with errors_only():
+            return player(plan.task, plan.policy, native=plan.native, should_stop=self.should_stop)
+
+    def warm_up(self) -> None:
+        """Compiles what an episode needs, so that no deadline runs meanwhile."""
+        if isinstance(self.player, WarmsUp):
+            self.player.warm_up()
+        theta = np.zeros_like(self.theta)
+        perturb(theta, 0.0, theta, self.theta)
+        if self.plan.traces:
+            trace = np.zeros((1, 1), np.uint8)
+            self.novelty(trace, archive_of([trace]))
+        else:
+            b = np.zeros((1, self.plan.behavior_size))
+            self.novelty(b, archive_of(b))
+
+    def play(
+        self,
+        theta: Vector,
+        moments: Moments,
+        seed: int,
+        *,
+        action_noise: float = 0.0,
+        contributes: bool = False,
+    ) -> Episode:
+        """One episode; if the environment raises, once more with the same seed in a new one."""
+        for attempt in (1, 2):
+            try:
+                with errors_only():
+                    episode = self.player.play(
+                        theta, moments, seed, action_noise=action_noise, contributes=contributes
+                    )
+                check_behavior(self.plan, episode.behavior)
+                return episode
+            except MemoryError:
+                raise
+            except Exception:
+                if attempt == 2:
+                    raise
+                self.close()
+                self.player = self._player()
+        raise AssertionError
+
+    def novelty(self, b: Any, A: Archive) -> Any:
+        return novelty(b, A, self.plan.k, self.plan.distance)
+
+    def close(self, say: bool = True) -> None:
+        """An environment that fails here has done its work, which is said once."""
+        try:
+            with errors_only():
+                self.player.close()
+        except Exception:
+            if say and not self.failed_to_close:
+                log.warning("an environment failed to close:\n%s", traceback.format_exc().rstrip())
+            self.failed_to_close = True
