@@ -122,6 +122,28 @@ def coordinator() -> Iterator[Measure]:
     )  # fmt: skip
 
 
+def gradient() -> Iterator[Measure]:
+    """The sum over all candidates with two threads against one, in turns."""
+    for name, n, d in (("humanoid", 10_000, 166_673), ("Atari", 5_000, 1_009_058)):
+        table = np.empty(noise.table_size(d), np.float32)
+        noise.fill_table(table, 0)
+        epsilon = noise.sample(table, d, n, 0, 0)
+        F = np.random.default_rng(0).standard_normal(n)
+        one, two = (partial(epsilon.weighted_sum, F, threads) for threads in (1, 2))
+        assert np.array_equal(one(), two()), "these are other bits"
+        ratios, single = [], []
+        for _ in range(9):
+            slow, fast = _median_seconds(one, 1), _median_seconds(two, 1)
+            ratios.append(slow / fast)
+            single.append(slow)
+        ratio = float(np.median(ratios))
+        yield Measure(
+            f"gradient of {name}, n = {n:,}, d = {d:,} ({np.median(single):.2f} s with one "
+            "thread): 2 threads to 1",
+            ratio, "×", "≥ 1.4", ratio >= 1.4,
+        )  # fmt: skip
+
+
 def neighbours() -> Iterator[Measure]:
     """10,000 behaviors against 10⁶ entries that grow by one a generation; rebuilding included."""
     rng = np.random.default_rng(0)
@@ -278,6 +300,7 @@ MEASURES: dict[str, Callable[[], Iterator[Measure]]] = {
     "start-up": start_up,
     "scaling": scaling,
     "coordinator": coordinator,
+    "gradient": gradient,
     "neighbours": neighbours,
     "memory": memory,
     "gymnasium": gymnasium_throughput,

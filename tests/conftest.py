@@ -1,4 +1,4 @@
-"""For all tests: no program outlives the test that started it."""
+"""For all tests: no program outlives the test that started it, and examples are the same."""
 
 import signal
 import subprocess
@@ -6,8 +6,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from waiting import end_session
+
+# Compiling takes seconds once, so no deadline; the same examples everywhere, so no surprises in CI.
+settings.register_profile("nses", deadline=None, derandomize=True, database=None)
+settings.load_profile("nses")
 
 
 def pytest_configure() -> None:

@@ -3,11 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nses.core import noise
 from nses.core.noise import BLOCK, Epsilon, fill_table, perturb, sample, table_size
 from nses.core.seeding import Purpose, generator
 
 TABLE = np.empty(1 << 14, np.float32)
 fill_table(TABLE, 7)
+LONG = np.empty(1 << 15, np.float32)
+fill_table(LONG, 7)
 
 
 def weights(n):
@@ -33,6 +36,31 @@ def test_the_weighted_sum_does_not_depend_on_blocks():
     for start, stop in [(0, 1), (0, 1024), (5, 2500), (1023, 1025), (2999, 3000)]:
         part = Epsilon(TABLE, epsilon.offsets + start, stop - start)
         np.testing.assert_array_equal(part.weighted_sum(F), whole[start:stop])
+
+
+@given(
+    st.integers(1, 20_000),
+    st.integers(1, 9).map(lambda pairs: 2 * pairs),
+    st.integers(2, 9),
+)
+def test_any_number_of_threads_gives_the_same_bits(d, n, threads):
+    epsilon, F = sample(LONG, d, n, seed=1, generation=2), weights(n)
+    alone = epsilon.weighted_sum(F)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(noise, "WORTH_THREADS", 0)
+        assert epsilon.weighted_sum(F, threads).tobytes() == alone.tobytes()
+
+
+def test_threads_are_started_only_where_they_pay(monkeypatch):
+    started = []
+    pool = noise.ThreadPoolExecutor
+    monkeypatch.setattr(
+        noise, "ThreadPoolExecutor", lambda max_workers: (started.append(max_workers), pool())[1]
+    )
+    for d, n in ((100, 20), (20_000, 1000)):
+        sample(LONG, d, n, seed=1, generation=2).weighted_sum(weights(n), 3)
+    assert started == [3]
+    assert 100 * 10 < noise.WORTH_THREADS < 20_000 * 500
 
 
 def test_equal_weights_of_a_mirrored_pair_cancel_exactly():

@@ -133,6 +133,7 @@ class Search:
     moments_size: int  # numbers of an observation whose moments the members keep
     noise: Table
     evaluate: Evaluate
+    threads: int = 1  # that sum the gradient; any number gives the same bits
 
     def init(self) -> State:
         """M members, differently initialised; their behaviors open the archive."""
@@ -230,7 +231,7 @@ class Search:
         h = self.hyperparameters
         assert candidates.epsilon is not None
         F = objective(self.algorithm, e.f, e.N, w, h.ordinal_ranks)
-        g = candidates.epsilon.weighted_sum(F) / (h.n * h.sigma)  # Sec. 2.1, adr/0001
+        g = candidates.epsilon.weighted_sum(F, self.threads) / (h.n * h.sigma)  # Sec. 2.1, adr/0001
         member = ascend(member, g, h)
         return replace(member, moments=member.moments.merge(e.moments)), g
 
