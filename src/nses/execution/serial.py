@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
 from nses.core.archive import Archive
+from nses.core.noise import Table
 from nses.core.values import Candidates, Evaluation
 from nses.execution.evaluator import Judge, evaluation
 from nses.execution.job import empty_rows, job_of, play
@@ -17,11 +20,13 @@ UNIT = 16
 class Serial:
     """An `Evaluate` that owns one simulator.
 
-    `should_stop` is asked before every episode, and from time to time in a long one.
+    `should_stop` is asked before every episode, and from time to time in a long one. `noise` is
+    for the caller to fill and to draw candidates from.
     """
 
-    def __init__(self, plan: Plan, should_stop: Callable[[], bool] = never):
+    def __init__(self, plan: Plan, should_stop: Callable[[], bool] = never, noise_size: int = 0):
         self.plan, self.should_stop = plan, should_stop
+        self.noise: Table = np.empty(noise_size, np.float32)
         self.runner, self.judge = Runner(plan, should_stop), Judge()
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:

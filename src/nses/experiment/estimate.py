@@ -13,7 +13,8 @@ from rich.table import Table
 from nses.core import archive, moments, noise
 from nses.core.seeding import Purpose, generator
 from nses.core.values import Candidates
-from nses.execution.cpus import ONE_THREAD, usable_cpus
+from nses.execution.backends import BACKENDS
+from nses.execution.cpus import ONE_THREAD
 from nses.execution.serial import Serial
 from nses.experiment.settings.build import plan_of, policy_of, reference_of, task_of
 from nses.experiment.settings.config import Config
@@ -56,11 +57,13 @@ def estimate(config: Config) -> Estimate:
     check_memory(config, task)
     warn_of_memory(config, task)
     policy = policy_of(config, task.facts, reference_of(config, task))
-    workers = 1 if config.backend == "serial" else config.workers or usable_cpus()
-    table = np.empty(noise.table_size(policy.size), np.float32)
-    noise.fill_table(table, config.seed)
+    processes = BACKENDS[config.backend].workers(config.workers)
+    workers = max(1, processes)
+    size = noise.table_size(policy.size)
     steps, episodes, seconds = 0, 0, 0.0
-    with Serial(plan_of(config, task, policy)) as play:
+    with Serial(plan_of(config, task, policy), noise_size=size) as play:
+        table = play.noise
+        noise.fill_table(table, config.seed)
         while seconds < MEASURED_SECONDS:
             theta = policy.init(generator(config.seed, 0, episodes, Purpose.POLICY_INIT))
             epsilon = noise.sample(table, policy.size, 2, config.seed, episodes)
@@ -93,7 +96,7 @@ def estimate(config: Config) -> Estimate:
         coordinator=coordinator,
         generation=generation(length),
         longest_generation=generation(task.step_limit),
-        memory=_memory(config, policy.size, task, workers, table.nbytes),
+        memory=_memory(config, policy.size, task, processes, table.nbytes),
         generations=config.generations,
         episodes=config.generations * played
         + config.members * config.evaluation_episodes
@@ -106,19 +109,19 @@ def _coordinator_seconds(config: Config, table: noise.Table, d: int) -> float:
     n = min(config.n, max(2, 2 * (20_000_000 // d)))
     epsilon = noise.sample(table, d, n, config.seed, 0)
     F = np.linspace(-0.5, 0.5, n)
-    epsilon.weighted_sum(F)  # compiles, or loads what was compiled
+    threads = BACKENDS[config.backend].threads(config.workers)
+    epsilon.weighted_sum(F, threads)  # compiles, or loads what was compiled
     before = time.perf_counter()
-    epsilon.weighted_sum(F)
+    epsilon.weighted_sum(F, threads)
     return (time.perf_counter() - before) * config.n / n + 2e-3
 
 
-def _memory(config: Config, d: int, task: Task, workers: int, noise_bytes: int) -> int:
+def _memory(config: Config, d: int, task: Task, processes: int, noise_bytes: int) -> int:
     """Bytes of all processes; the noise is shared, so it counts once."""
     members = config.members * d * 3 * 4
     process = _bare_process_bytes()
-    count = 0 if config.backend == "serial" else workers
     archives = archives_bytes(config, task)
-    return process + members + archives + noise_bytes + count * (process + 8 * d)
+    return process + members + archives + noise_bytes + processes * (process + 8 * d)
 
 
 def _bare_process_bytes() -> int:

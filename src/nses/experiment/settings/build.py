@@ -1,7 +1,8 @@
 """From a configuration to what does the work: the only file that names concrete plug-ins."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,8 @@ from nses.core.noise import Table, fill_table, table_size
 from nses.core.seeding import Purpose, generator
 from nses.core.values import Evaluate
 from nses.errors import UsageError
-from nses.execution.processes import Processes
+from nses.execution.backends import BACKENDS, Setup
 from nses.execution.runner import Plan
-from nses.execution.serial import Serial
 from nses.experiment.settings.config import SETTINGS, Config
 from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.episode import never
@@ -121,23 +121,18 @@ def search_of(
         reference = reference_of(config, task)
     policy = policy_of(config, task.facts, reference, policy)
     plan = plan_of(config, task, policy)
-    size = table_size(policy.size)
-    if config.backend == "serial":
-        evaluator = Serial(plan, should_stop)
-        table = np.empty(size, np.float32)
-    else:
-        evaluator = Processes(
-            plan,
-            size,
-            capacity=max(config.n, config.evaluation_episodes),
-            workers=config.workers,
-            deadline=config.deadline,
-            should_stop=should_stop,
-        )
-        table = evaluator.noise
-    with evaluator:
-        fill_table(table, config.seed)  # while the workers start
-        yield search_with(config, policy, task.distance, table, evaluator)
+    row = BACKENDS[config.backend]
+    setup = Setup(
+        noise_size=table_size(policy.size),
+        capacity=max(config.n, config.evaluation_episodes),
+        workers=config.workers,
+        deadline=config.deadline,
+        should_stop=should_stop,
+    )
+    with closing(row.start(plan, setup)) as backend:
+        fill_table(backend.noise, config.seed)  # while the workers start
+        search = search_with(config, policy, task.distance, backend.noise, backend)
+        yield replace(search, threads=row.threads(config.workers))
 
 
 def search_with(

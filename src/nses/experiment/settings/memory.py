@@ -8,7 +8,7 @@ import numpy as np
 
 from nses.core.noise import table_size
 from nses.errors import UsageError
-from nses.execution.cpus import usable_cpus
+from nses.execution.backends import BACKENDS
 from nses.execution.job import memory_fields
 from nses.execution.shared import size_of
 from nses.experiment.settings.build import policy_of
@@ -34,7 +34,7 @@ def archive_bytes(config: Config, task: Task) -> int:
 
 def archives_bytes(config: Config, task: Task) -> int:
     """The same in all processes: the coordinator's and those of the workers."""
-    workers = 0 if config.backend == "serial" else config.workers or usable_cpus()
+    workers = BACKENDS[config.backend].workers(config.workers)
     return (1 + CHECKPOINT + workers) * archive_bytes(config, task)
 
 

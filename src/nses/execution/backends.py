@@ -1,0 +1,71 @@
+"""Where episodes are played: every backend is a row of a table."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from nses.core.archive import Archive
+from nses.core.noise import Table
+from nses.core.values import Candidates, Evaluation
+from nses.execution.cpus import usable_cpus
+from nses.execution.processes import DEADLINE, Processes
+from nses.execution.runner import Plan
+from nses.execution.serial import Serial
+from nses.rollouts.episode import never
+
+
+class Backend(Protocol):
+    """An `Evaluate` that owns what it plays in, from its start until it is closed.
+
+    It owns the table of noise too, where its players find it; whoever starts it fills the table
+    before the first call.
+    """
+
+    noise: Table
+
+    def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a run needs of a backend, whichever it is."""
+
+    noise_size: int
+    capacity: int  # candidates of a usual call; larger calls are played in parts
+    workers: int | None = None  # None: one for every CPU
+    deadline: float = DEADLINE  # seconds for an episode
+    should_stop: Callable[[], bool] = never
+
+
+@dataclass(frozen=True)
+class Row:
+    """How a backend is started, and how many processes it plays in besides this one."""
+
+    start: Callable[[Plan, Setup], Backend]
+    workers: Callable[[int | None], int]
+
+    def threads(self, workers: int | None) -> int:
+        """For this process, while its workers wait: the CPUs that the run may use."""
+        return max(1, min(usable_cpus(), self.workers(workers)))
+
+
+def _serial(plan: Plan, setup: Setup) -> Backend:
+    return Serial(plan, setup.should_stop, setup.noise_size)
+
+
+def _processes(plan: Plan, setup: Setup) -> Backend:
+    return Processes(
+        plan,
+        setup.noise_size,
+        capacity=setup.capacity,
+        workers=setup.workers,
+        deadline=setup.deadline,
+        should_stop=setup.should_stop,
+    )
+
+
+BACKENDS = {
+    "serial": Row(_serial, workers=lambda asked: 0),
+    "processes": Row(_processes, workers=lambda asked: asked or usable_cpus()),
+}
