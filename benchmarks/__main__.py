@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from benchmarks import atari, bodies, experiments, foundation
-from nses.experiment.runs.run import current_versions
+from nses.experiment.runs.document import current_versions
 
 RESULTS = Path(__file__).parent / "results"
 TOPICS = {

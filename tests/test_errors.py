@@ -13,7 +13,7 @@ from nses.errors import NsesError, StorageFailed, UsageError
 SOURCE = Path(nses.__file__).parent
 
 # Where a ValueError can only be our own fault, is caught at once, or stands in compiled code.
-OURS = {"core/noise.py", "experiment/runs/history.py", "experiment/runs/run.py"}
+OURS = {"core/noise.py", "experiment/runs/history.py", "experiment/runs/document.py"}
 COMPILED = {"rollouts/native/network.py"}
 
 

@@ -8,7 +8,8 @@ from gymnasium import spaces
 from nses.core.moments import initial
 from nses.core.values import Best
 from nses.experiment.runs.checkpoint import save_best
-from nses.experiment.runs.run import load, write_config
+from nses.experiment.runs.document import write_config
+from nses.experiment.runs.run import load
 from nses.experiment.settings.config import changed
 from nses.experiment.settings.recipes import recipe
 from nses.rollouts.tasks.task import Facts

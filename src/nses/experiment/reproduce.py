@@ -21,8 +21,9 @@ from nses.execution.cpus import usable_cpus
 from nses.experiment.analysis.comparison import contests_of
 from nses.experiment.analysis.gather import gathered
 from nses.experiment.fleet import Job, Progress, Reached, reached, train_all
+from nses.experiment.runs.document import CONFIG
 from nses.experiment.runs.place import same_place
-from nses.experiment.runs.run import CONFIG, load
+from nses.experiment.runs.run import load
 from nses.experiment.runs.storage import CheckpointRefused, contained, slug, storing
 from nses.experiment.settings.config import SETTINGS, changed, differences, value_of
 from nses.experiment.settings.recipes import recipe as recipe_of

@@ -25,6 +25,14 @@ from nses.errors import (
 from nses.execution.looking import look
 from nses.experiment.interruption import Interruption
 from nses.experiment.runs import checkpoint
+from nses.experiment.runs.document import (
+    CONFIG,
+    current_versions,
+    directory_of,
+    note_resumption,
+    spaces_of,
+    write_config,
+)
 from nses.experiment.runs.endings import ARCHIVE, BEST, has_ended, mend_archive, write_ending
 from nses.experiment.runs.history import HISTORY, line_of
 from nses.experiment.runs.log import (
@@ -36,17 +44,7 @@ from nses.experiment.runs.log import (
     refuse_unreadable,
 )
 from nses.experiment.runs.place import absolute, same_place
-from nses.experiment.runs.run import (
-    CONFIG,
-    Run,
-    current_versions,
-    directory_of,
-    load,
-    note_resumption,
-    save_reference,
-    spaces_of,
-    write_config,
-)
+from nses.experiment.runs.run import Run, load, save_reference
 from nses.experiment.runs.storage import (
     DirectoryLock,
     contained,

@@ -168,7 +168,7 @@ def test_m2_lookers_warn_of_a_damaged_best_policy_and_use_the_checkpoint(run, wh
 
 def test_l11_a_run_knows_the_c_library_and_an_older_one_without_it_is_no_other():
     from nses.experiment.analysis.comparison import _differ
-    from nses.experiment.runs.run import current_versions
+    from nses.experiment.runs.document import current_versions
 
     assert current_versions()["libc"] == " ".join(platform.libc_ver())
     old, new = {"numpy": "2"}, {"numpy": "2", "libc": "glibc 2.36"}

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from nses.experiment.analysis.comparison import goal_of
 from nses.experiment.analysis.scenes import scene_of
 from nses.experiment.analysis.stories import Story, directories_in, story_of
 from nses.experiment.runs.endings import read_ending
+from nses.experiment.runs.log import Record
 from nses.experiment.runs.run import Run, load
 from nses.experiment.runs.storage import CheckpointRefused
 
@@ -66,7 +66,7 @@ def refuse_odd(story: Story) -> None:
         _refuse_large(numbers, "its re-test")
 
 
-def refuse_odd_records(run: Run, records: list[dict[str, Any]]) -> None:
+def refuse_odd_records(run: Run, records: list[Record]) -> None:
     """The lines of metrics.jsonl: in order, and of this run."""
     size, members, before = run.facts.behavior_size, run.config.members, 0
     for record in records:

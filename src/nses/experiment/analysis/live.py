@@ -11,8 +11,17 @@ from typing import Any
 from nses.errors import UsageError
 from nses.experiment.analysis.gather import reason_of, refuse_odd
 from nses.experiment.analysis.stories import Story, directories_of_runs
-from nses.experiment.runs.log import LARGEST_METRICS, LONGEST_LINE, METRICS, metrics_in
-from nses.experiment.runs.run import BEST, CONFIG, Ending, Run, load
+from nses.experiment.runs.document import CONFIG
+from nses.experiment.runs.endings import BEST, Ending
+from nses.experiment.runs.log import (
+    LARGEST_METRICS,
+    LONGEST_LINE,
+    METRICS,
+    Record,
+    is_generation,
+    metrics_in,
+)
+from nses.experiment.runs.run import Run, load
 from nses.experiment.runs.storage import LOCK, lines_in, regular_file
 
 TRAINING, STOPPED, FINISHED = "training", "stopped", "finished"
@@ -58,15 +67,15 @@ class Tail:
 
     def __init__(self, path: Path):
         self.path = path
-        self.records: list[dict[str, Any]] = []
+        self.records: list[Record] = []
         self.unreadable = 0  # lines
         self._offset, self._last = 0, b""
 
-    def read(self) -> list[dict[str, Any]]:
+    def read(self) -> list[Record]:
         if not os.path.lexists(self.path):
             self._forget()
             return self.records
-        new = []
+        new: list[Record] = []
         with regular_file(self.path, LARGEST_METRICS) as (file, _):
             self._resume(file)
             for line in lines_in(file, LONGEST_LINE):
@@ -74,7 +83,7 @@ class Tail:
                     break  # it is still being written
                 record = metrics_in(line)
                 self.unreadable += record is None
-                if record is not None and "generation" in record:
+                if record is not None and is_generation(record):
                     new.append(record)
                 self._last, self._offset = line, self._offset + len(line)
         if new:
@@ -100,7 +109,7 @@ class _Known:
     tail: Tail
     config: tuple[Stamp, Run] | None = None
     ending: tuple[Stamp, Ending | None] | None = None
-    checked: list[dict[str, Any]] | None = None
+    checked: list[Record] | None = None
 
 
 class Watcher:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +13,10 @@ from numpy.typing import NDArray
 from nses.core.values import Floats
 from nses.errors import UsageError
 from nses.experiment.analysis.statistics import median_interval
-from nses.experiment.runs.log import METRICS, read_metrics
-from nses.experiment.runs.run import CONFIG, Ending, Run, load
+from nses.experiment.runs.document import CONFIG
+from nses.experiment.runs.endings import Ending
+from nses.experiment.runs.log import METRICS, Record, read_metrics
+from nses.experiment.runs.run import Run, load
 from nses.experiment.runs.storage import CheckpointRefused
 
 log = logging.getLogger("nses")
@@ -36,7 +37,7 @@ class Story:
     """A run in numbers, as far as it got: what its files say, without its parameters."""
 
     run: Run
-    records: list[dict[str, Any]]  # the lines of metrics.jsonl
+    records: list[Record]  # the lines of metrics.jsonl
     ending: Ending | None  # of the best policy, when the run ended last
     unreadable: int = 0  # lines
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from nses.core.values import State
-from nses.experiment.runs.run import Run, read_config
+from nses.experiment.runs.run import Run
 from nses.experiment.settings.build import has_pixels
 from nses.experiment.settings.command import changes_of, train_command
 from nses.rollouts.spaces import leaves
@@ -126,9 +126,9 @@ def _training(run: Run) -> str:
     if run.own_task:
         return "In Python, on a Task object that has no name; there is no command that repeats it."
     text = f"```console\n$ {train_command(run.config)}\n```"
-    resumed = read_config(run.path).get("resumed", [])
+    resumed = len(run.resumptions)
     if resumed:
-        times = "once" if len(resumed) == 1 else f"{len(resumed)} times"
+        times = "once" if resumed == 1 else f"{resumed} times"
         text += f"\n\nThe run was resumed {times}, which changes nothing in its result."
     return text
 

@@ -11,7 +11,7 @@ from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NotRequired, TypedDict, TypeGuard
 
 from nses.core.values import Report
 from nses.experiment.runs.encoding import finite
@@ -22,7 +22,6 @@ log = logging.getLogger("nses")
 METRICS = "metrics.jsonl"
 TENSORBOARD = "tensorboard"
 LISTS = ("behavior", "selection")
-NEEDED = {"member", "score", "best", "weight", "episodes", "env_steps", "seconds"}
 NUMBERS = {int, float, bool, type(None)}
 COUNTS = ("generation", "member", "episodes", "env_steps")  # whole numbers, always there
 LARGEST = 1e300  # of a number that we would write; infinity is none
@@ -31,6 +30,31 @@ LONGEST_LINE = 64 << 20  # bytes: 10^6 candidates in a line of history.jsonl
 LARGEST_LOG = 64 << 30  # bytes
 LARGEST_METRICS = 1 << 30  # bytes: 10^6 generations of metrics.jsonl, which are held in memory
 COLUMNS = ("seconds", "steps_per_second", *(f.name for f in fields(Report) if f.name not in LISTS))
+
+
+class Record(TypedDict):
+    """A generation as metrics.jsonl has it; None where a number is not finite."""
+
+    generation: int
+    member: int
+    score: float | None
+    best: float | None
+    weight: float
+    episodes: int
+    env_steps: int
+    seconds: float
+    # Lines of older runs, or of others, may lack the rest.
+    return_mean: NotRequired[float | None]
+    return_best: NotRequired[float | None]
+    novelty_mean: NotRequired[float | None]
+    archive_size: NotRequired[int]
+    failed: NotRequired[int]
+    blown_up: NotRequired[int]
+    gradient_norm: NotRequired[float | None]
+    behavior: NotRequired[list[float | None]]
+    selection: NotRequired[list[float | None]]
+    restarts: NotRequired[int]
+    steps_per_second: NotRequired[float | None]
 
 
 def record_of(report: Report, seconds: float, duration: float, env_steps: int) -> dict[str, Any]:
@@ -47,9 +71,9 @@ def read_generations(path: Path) -> Iterator[dict[str, Any]]:
     return (r for r in _records(path) if "generation" in r and _numeric(r))
 
 
-def read_metrics(path: Path) -> tuple[list[dict[str, Any]], int]:
+def read_metrics(path: Path) -> tuple[list[Record], int]:
     """The generations in metrics.jsonl, and how many whole lines of it cannot be read."""
-    records: list[dict[str, Any]] = []
+    records: list[Record] = []
     unreadable = 0
     if not os.path.lexists(path):
         return records, unreadable
@@ -58,7 +82,7 @@ def read_metrics(path: Path) -> tuple[list[dict[str, Any]], int]:
             record = metrics_in(line)
             if record is None:
                 unreadable += line.endswith(b"\n")  # else it is torn, or still being written
-            elif "generation" in record:
+            elif is_generation(record):
                 records.append(record)
     return records, unreadable
 
@@ -69,6 +93,11 @@ def metrics_in(line: bytes) -> dict[str, Any] | None:
     if record is None or "generation" not in record or _complete(record):
         return record
     return None
+
+
+def is_generation(line: dict[str, Any]) -> TypeGuard[Record]:
+    """Whether what `metrics_in` read is a generation, or the mark of a gap."""
+    return "generation" in line
 
 
 def numbers_in(line: bytes) -> dict[str, Any] | None:
@@ -117,7 +146,11 @@ def _numeric(record: dict[str, Any]) -> bool:
 
 
 def _complete(record: dict[str, Any]) -> bool:
-    if not record.keys() >= NEEDED or record["seconds"] is None or record["weight"] is None:
+    if (
+        not record.keys() >= Record.__required_keys__
+        or record["seconds"] is None
+        or record["weight"] is None
+    ):
         return False
     counts = [record[name] for name in COUNTS]
     return all(type(x) is int for x in counts) and min(counts) >= 0

@@ -1,14 +1,9 @@
 """A run on disk: its settings, its numbers and its policies. Loading one executes nothing."""
 
-import json
 import logging
-import os
-import platform
 import shlex
-import sys
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -19,41 +14,29 @@ from nses.core.archive import Archive, archive_of
 from nses.core.moments import Moments
 from nses.core.values import Best, State
 from nses.errors import UsageError
-from nses.experiment.runs import checkpoint, encoding
+from nses.experiment.runs import checkpoint
 from nses.experiment.runs.checkpoint import Loaded
+from nses.experiment.runs.document import CONFIG, Resumption, read_document
 from nses.experiment.runs.endings import ARCHIVE, BEST, UNKNOWN, Ending, read_ending
 from nses.experiment.runs.formats import NewerFormat
-from nses.experiment.runs.log import METRICS, read_metrics
+from nses.experiment.runs.log import METRICS, Record, read_metrics
 from nses.experiment.runs.replay import parse_past, rebuild
 from nses.experiment.runs.storage import (
     CheckpointRefused,
-    contained,
-    regular_file,
-    slug,
-    write_atomically,
 )
 from nses.experiment.settings.build import policy_of, task_of
-from nses.experiment.settings.config import Config, from_dict, to_dict
+from nses.experiment.settings.config import Config
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.conv import PIXELS
 from nses.rollouts.reference import Reference
-from nses.rollouts.sources import PARTS
-from nses.rollouts.spaces import describe, input_of, output_of, space_from
+from nses.rollouts.spaces import input_of, output_of
 from nses.rollouts.tasks.task import Facts, Task
 
 log = logging.getLogger("nses")
 
-CONFIG = "config.json"
 REFERENCE = "reference.safetensors"
 CURVE = "curve.png"
 REPORT = "report.html"
-FORMAT = 1
-LARGEST_CONFIG = 64 << 20  # bytes
-LARGEST_BEHAVIOR = 1 << 24  # numbers
-DEEPEST = 50  # tables in tables of a configuration
-MOST_VERSIONS = 100
-LONGEST_TEXT = 2000  # letters of a command line or a version that are shown
-RECORDED = ("numpy", "numba", "scipy", "gymnasium", "mujoco", "ale-py", "nses")
 
 
 @dataclass(frozen=True)
@@ -68,6 +51,7 @@ class Run:
     command: str = "unknown"  # with which it was begun
     own_policy: str = ""  # the class of the policy, where it is an object that has no name
     brought: Policy | None = field(default=None, repr=False, compare=False)  # that object
+    resumptions: tuple[Resumption, ...] = ()
 
     def policy(self, which: str = "best") -> "TrainedPolicy":
         """A policy as a function of an observation.
@@ -107,7 +91,7 @@ class Run:
         return updated[-1] if updated else 0
 
     @property
-    def metrics(self) -> list[dict[str, Any]]:
+    def metrics(self) -> list[Record]:
         """The lines of metrics.jsonl."""
         return read_metrics(self.path / METRICS)[0]
 
@@ -299,157 +283,17 @@ def load(directory: str | Path, policy: Policy | None = None) -> Run:
     Its parameters are those of `policy`, which must be as it was in training.
     """
     path = Path(directory)
-    document = read_config(path)
-    try:
-        config = from_dict(document["config"])
-        spaces = document["spaces"]
-        size = encoding.count(spaces["behavior"], LARGEST_BEHAVIOR)
-        sources = dict(document.get("sources", {}))
-        facts = Facts(
-            space_from(spaces["observation"]),
-            space_from(spaces["action"]),
-            size,
-            {part: _shortened(sources[part]) for part in PARTS if part in sources},
-        )
-        versions = dict(document.get("versions", {}))
-        if len(versions) > MOST_VERSIONS:
-            raise ValueError(f"it names {len(versions):,} versions.")
-    except Exception as error:  # of Gymnasium's, too, whose spaces assert
-        words = str(error) or type(error).__name__
-        raise CheckpointRefused(
-            f"{path / CONFIG} is not the configuration of a run: {_shortened(words)}"
-        ) from error
-    own = bool(document.get("own_task", False))
-    own_policy = _shortened(document.get("own_policy", ""))
-    if policy is not None and not own_policy:
+    said = read_document(path)
+    if policy is not None and not said.own_policy:
         raise UsageError(f"{path} was trained with a built-in policy; load it without your own.")
     return Run(
         path,
-        replace(config, run_dir=str(path)),
-        facts,
-        {_shortened(name): _shortened(v) for name, v in versions.items()},
-        own,
-        _shortened(document.get("command", "unknown")),
-        own_policy,
+        replace(said.config, run_dir=str(path)),
+        said.facts,
+        said.versions,
+        said.own_task,
+        said.command,
+        said.own_policy,
         policy,
+        said.resumptions,
     )
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    file = path / CONFIG
-    if not os.path.lexists(file):
-        raise UsageError(
-            f"{path} is not a run: it has no {CONFIG}. 'nses train' makes one, "
-            "under runs/TASK/ALGORITHM/seed-SEED."
-        )
-    try:
-        with regular_file(file, LARGEST_CONFIG) as (opened, size):
-            document = encoding.table(opened.read(size))
-        _refuse_deep(document)
-    except CheckpointRefused as error:
-        raise CheckpointRefused(f"{file} is damaged: {error}") from None
-    if not isinstance(document.get("format", 0), int):
-        raise CheckpointRefused(f"{file} is damaged: its format is no number.")
-    if not isinstance(document.get("resumed", []), list):
-        raise CheckpointRefused(f"{file} is damaged: what it says under resumed is no list.")
-    if document.get("format", 0) > FORMAT:
-        raise CheckpointRefused(
-            f"{file} was written in format {document['format']}; "
-            f"this nses reads up to {FORMAT}: install a newer one."
-        )
-    return document
-
-
-def _refuse_deep(document: dict[str, Any]) -> None:
-    """What is deeper than any of ours would end in a RecursionError wherever it is shown."""
-    level: list[Any] = [document]
-    for _ in range(DEEPEST):
-        inside = (x.values() if isinstance(x, dict) else x for x in level)
-        level = [y for x in inside for y in x if isinstance(y, dict | list)]
-    if level:
-        raise CheckpointRefused(f"it has more than {DEEPEST} tables in one another")
-
-
-def _shortened(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + " …"
-
-
-def write_config(
-    path: Path, config: Config, facts: Facts, own_task: bool, own_policy: str = ""
-) -> None:
-    """The settings of a new run, and all that its results depend on."""
-    document = {
-        "format": FORMAT,
-        "config": _stored(config),
-        "own_task": own_task,
-        "own_policy": own_policy,
-        "spaces": spaces_of(facts),
-        "versions": current_versions(),
-        "sources": facts.sources,
-        "command": shlex.join(sys.argv),
-        "resumed": [],
-    }
-    _write(path, document)
-
-
-def note_resumption(path: Path, config: Config, generation: int) -> None:
-    """Settings that may change, changed; and with which versions the run goes on from here."""
-    document = read_config(path)
-    document["config"] = _stored(config)
-    versions, command = current_versions(), shlex.join(sys.argv)
-    document.setdefault("resumed", []).append(
-        {"generation": generation, "versions": versions, "command": command}
-    )
-    _write(path, document)
-
-
-def spaces_of(facts: Facts) -> dict[str, Any]:
-    return {
-        "observation": describe(facts.observation_space),
-        "action": describe(facts.action_space),
-        "behavior": facts.behavior_size,
-    }
-
-
-def _stored(config: Config) -> dict[str, Any]:
-    """A run can be moved, so its own place is not part of it."""
-    return to_dict(replace(config, run_dir=None))
-
-
-def _write(path: Path, document: dict[str, Any]) -> None:
-    write_atomically(path / CONFIG, (json.dumps(document, indent=1) + "\n").encode())
-
-
-def directory_of(config: Config) -> Path:
-    """Where the run of a configuration is kept."""
-    if config.run_dir is not None:
-        if not config.run_dir or "\0" in config.run_dir:
-            raise UsageError(f"run_dir must be the path of a directory, got {config.run_dir!r}.")
-        return Path(config.run_dir)
-    name = f"{slug(config.task)}/{config.algorithm}/seed-{config.seed}"
-    contained("runs", name)  # no link may lead out of it
-    return Path("runs") / name
-
-
-def current_versions() -> dict[str, str]:
-    """What the bits of a result depend on."""
-    versions = {"python": platform.python_version(), "cpu": cpu_model()}
-    if libc := " ".join(platform.libc_ver()).strip():
-        versions["libc"] = libc
-    for name in RECORDED:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return versions
-
-
-def cpu_model() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

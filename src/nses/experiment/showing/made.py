@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from nses.experiment.analysis.stories import Story
-from nses.experiment.runs.run import read_config
 from nses.experiment.runs.storage import regular_file
 from nses.experiment.settings.command import changes_of
 from nses.experiment.settings.config import to_dict
@@ -17,7 +16,6 @@ from nses.experiment.showing.tables import replay_command
 
 def settings_of(story: Story, base: Path) -> list[Markup]:
     run = story.run
-    document = read_config(run.path)
     directory = shlex.quote(str(run.path))
     more = 2 * run.config.generations
     lines = {
@@ -35,16 +33,14 @@ def settings_of(story: Story, base: Path) -> list[Markup]:
         Column[tuple[str, Any]]("", plain(lambda item: "changed" * (item[0] in changes))),
     )
     grid = Table("Settings", columns, tuple(settings), marked=lambda item: item[0] in changes)
-    resumed = document.get("resumed") or []
     parts = [
         element("h2", "How it was made"),
         *(joined([element("h3", name), command(line)]) for name, line in lines.items()),
     ]
-    if isinstance(resumed, list) and resumed:
-        notes = [r for r in resumed if isinstance(r, dict)]
+    if run.resumptions:
         again = [
-            element("li", f"from {r.get('generation')}: ", element("code", r.get("command")))
-            for r in notes
+            element("li", f"from {r.generation}: ", element("code", r.command))
+            for r in run.resumptions
         ]
         parts += [element("h3", "Continued since"), element("ul", *again)]
     columns = (

@@ -1,0 +1,60 @@
+import json
+
+import pytest
+
+from nses.experiment.runs.document import CONFIG, LONGEST_TEXT, Resumption, note_resumption
+from nses.experiment.runs.log import read_metrics
+from nses.experiment.runs.run import load
+from nses.experiment.runs.storage import CheckpointRefused
+from nses.experiment.settings.config import changed
+from nses.experiment.showing.report import write_run_report
+from pretended import pretend, record, write_metrics
+
+
+@pytest.fixture
+def run(tmp_path):
+    return pretend(tmp_path / "run")
+
+
+def rewrite(run, **items):
+    """The run, whose config.json says something else."""
+    document = json.loads((run.path / CONFIG).read_text())
+    (run.path / CONFIG).write_text(json.dumps(document | items))
+    return load(run.path)
+
+
+def test_a_run_knows_where_it_was_continued(run, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["nses", "resume", "some run"])
+    note_resumption(run.path, changed(run.config, {"generations": 40}), 20)
+    again = load(run.path)
+    assert run.resumptions == ()
+    assert again.resumptions == (Resumption("20", "nses resume 'some run'"),)
+    assert again.config.generations == 40
+    assert again.versions == run.versions
+
+
+def test_resumptions_that_hold_anything_are_texts_of_some_length(run):
+    odd = rewrite(run, resumed=[7, None, {}, {"generation": ["x"], "command": "y" * 10**5}])
+    empty, long = odd.resumptions
+    assert empty == Resumption("None", "None")
+    assert long.generation == "['x']"
+    assert len(long.command) == LONGEST_TEXT + 2
+
+
+def test_a_document_that_is_none_is_refused_by_name(run):
+    for items in ({"versions": 5}, {"spaces": {}}, {"resumed": "never"}, {"format": 99}):
+        with pytest.raises(CheckpointRefused, match=CONFIG):
+            rewrite(run, **items)
+
+
+def test_the_page_of_a_run_that_was_loaded_does_not_read_its_configuration_again(run):
+    resumed = rewrite(run, resumed=[{"generation": 5, "command": "nses resume elsewhere"}])
+    (run.path / CONFIG).unlink()
+    assert "nses resume elsewhere" in write_run_report(resumed).read_text()
+
+
+def test_records_can_be_read_by_name(run):
+    write_metrics(run.path, [record(1), {"gap": [2, 3]}, record(4)])
+    assert [r["generation"] for r in run.metrics] == [1, 4]
+    assert run.metrics[0]["failed"] == 0
+    assert read_metrics(run.path / "metrics.jsonl")[1] == 0
