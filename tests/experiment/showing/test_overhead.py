@@ -3,11 +3,11 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
-from nses.experiment.analysis.scenes import Scene, scene_of
+from nses.experiment.analysis.scenes import Scene, scene_of, trail_of
 from nses.experiment.analysis.stories import story_of
 from nses.experiment.settings.recipes import recipe
 from nses.experiment.showing.drawing import WALL
-from nses.experiment.showing.overhead import overhead, trace_of
+from nses.experiment.showing.overhead import overhead
 from pretended import make_run
 
 TRAP = recipe("point-trap", "laptop", "es")
@@ -73,9 +73,9 @@ def test_diamonds_have_the_hue_of_their_member(run_of, tmp_path):
 
 
 def test_age_is_relative_to_the_settings_so_that_an_unfinished_run_stays_light(run_of):
-    trace = trace_of(run_of("es", spiral(10), generations=100))
-    assert trace.age[0] == 0.0
-    assert trace.age[-1] == pytest.approx(9 / 99)
+    trail = trail_of(run_of("es", spiral(10), generations=100))
+    assert trail.age[0] == 0.0
+    assert trail.age[-1] == pytest.approx(9 / 99)
 
 
 def test_one_run_alone_and_runs_of_different_lengths_can_be_drawn(run_of, tmp_path):

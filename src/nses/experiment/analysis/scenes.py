@@ -6,8 +6,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nses.core.values import Floats
+from nses.experiment.analysis.stories import Story
 from nses.experiment.settings.config import Config
 from nses.rollouts.tasks.catalog import BODIES, BODY_BEHAVIOR
 from nses.rollouts.tasks.point import BEHAVIOR, HALF_WIDTH, boxes_of, walls_of
@@ -49,6 +51,34 @@ SCENES: dict[str, Callable[[dict[str, Any]], Scene]] = {
     "point-trap": _point_trap,
     **{name: partial(_body, identifier) for name, identifier in BODIES.items()},
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Trail:
+    """A run from above: where the updated member ended, generation by generation, if known."""
+
+    b: Floats  # (T, 2)
+    generation: NDArray[np.int64]  # (T,)
+    member: NDArray[np.int64]  # (T,)
+    score: Floats  # (T,)
+    age: Floats  # (T,) 0 for the first generation, 1 for the last of the settings
+    best: float | None  # of the whole run
+
+
+def trail_of(story: Story) -> Trail:
+    """Of a run whose behaviors are points in a plane."""
+    b = story.behaviors
+    assert b is not None
+    known = np.isfinite(b).all(axis=1)
+    generation = story.column("generation")[known]
+    return Trail(
+        b=b[known],
+        generation=generation.astype(np.int64),
+        member=story.column("member")[known].astype(np.int64),
+        score=story.column("score")[known],
+        age=(generation - 1) / max(story.run.config.generations - 1, 1),
+        best=story.records[-1]["best"] if story.records else None,
+    )
 
 
 def limits(b: Floats, scene: Scene) -> tuple[Floats, Floats]:

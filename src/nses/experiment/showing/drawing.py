@@ -27,7 +27,7 @@ HUES: tuple[Color, ...] = (
     (0.75, 0.28, 0.58),  # purple
     (0.80, 0.68, 0.05),  # gold
 )
-WALL, INK, FAINT = "#3a3a42", "#222226", "#9a9aa2"
+WALL, INK, FAINT, STAR_COLOR = "#3a3a42", "#222226", "#9a9aa2", "#ffd24a"
 
 # One hue per algorithm, the same in every picture and on every page.
 ALGORITHM_HUES: dict[str, Color] = {

@@ -10,9 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nses.experiment.analysis.scenes import Scene, limits
+from nses.experiment.analysis.scenes import Scene, Trail, limits, trail_of
 from nses.experiment.analysis.stories import Story
-from nses.experiment.showing.drawing import FAINT, HUES, INK, WALL, name_of, plainly, save, shades
+from nses.experiment.showing.charts import DIAMONDS
+from nses.experiment.showing.drawing import (
+    FAINT,
+    HUES,
+    INK,
+    STAR_COLOR,
+    WALL,
+    name_of,
+    plainly,
+    save,
+    shades,
+)
 from nses.words import short
 
 if TYPE_CHECKING:
@@ -20,39 +31,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STAR: dict[str, Any] = {
-    "marker": "*", "markersize": 8, "color": "#ffd24a", "markeredgecolor": INK,
+    "marker": "*", "markersize": 8, "color": STAR_COLOR, "markeredgecolor": INK,
     "markeredgewidth": 0.6,
 }  # fmt: skip
-CAPTION = (
-    "One diamond per generation at the behavior of the updated member, "
-    "darker = later; the number is the best return of the run."
-)
+CAPTION = f"{DIAMONDS.removesuffix('.')}; the number is the best return of the run."
 PANEL, LONE_PANEL = 1.85, 3.6  # inches: the width of one of many, and of one alone
 LEFT, RIGHT, TOP, BOTTOM, GAP, TICK = 0.75, 0.12, 0.35, 0.5, 0.09, 0.028
 LINE, ENTRY, LETTER = 0.18, 1.15, 0.065  # a line of text, a legend entry, a letter of 8 points
 TONES = 12  # of a member's colour, from its first generation to its last
 ENTRIES = 2 + len(HUES)  # of the longest legend: start, wall, members
-
-
-@dataclass(frozen=True, eq=False)
-class Trace:
-    """A run from above: where its updated member ended, generation by generation."""
-
-    b: NDArray[np.float64]  # (T, 2)
-    member: NDArray[np.int64]  # (T,)
-    age: NDArray[np.float64]  # (T,) 0 for the first generation, 1 for the last of the settings
-    best: float | None
-
-
-def trace_of(story: Story) -> Trace:
-    records = [r for r in story.records if len(r.get("behavior") or ()) == 2]
-    generation = np.array([r["generation"] for r in records], np.float64)
-    return Trace(
-        b=np.array([r["behavior"] for r in records], np.float64).reshape(-1, 2),
-        member=np.array([r["member"] for r in records], np.int64),
-        age=(generation - 1) / max(story.run.config.generations - 1, 1),
-        best=records[-1]["best"] if records else None,
-    )
 
 
 @dataclass(frozen=True)
@@ -104,14 +91,14 @@ def overhead(runs: Mapping[str, Sequence[Story]], scenes: Sequence[Scene], path:
     """
     from matplotlib.figure import Figure
 
-    traces = {
-        (i, j): trace_of(story)
+    trails = {
+        (i, j): trail_of(story)
         for i, row in enumerate(runs.values())
         for j, story in enumerate(row)
     }
     scene = scenes[0]
     walls = tuple(wall for each in scenes for wall in each.walls)
-    b = np.concatenate([trace.b for trace in traces.values()])
+    b = np.concatenate([trail.b for trail in trails.values()])
     low, high = limits(b, replace(scene, walls=walls))
     high = high + np.array([0.0, 0.07 * (high - low).max()])  # room for the number on top
     sheet = Sheet(low, high, len(runs), max(len(row) for row in runs.values()))
@@ -119,21 +106,21 @@ def overhead(runs: Mapping[str, Sequence[Story]], scenes: Sequence[Scene], path:
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set(xlim=(0, sheet.width), ylim=(0, sheet.height))
     axes.set_axis_off()
-    _diamonds(axes, sheet, traces)
-    _surroundings(axes, sheet, traces, scenes)
+    _diamonds(axes, sheet, trails)
+    _surroundings(axes, sheet, trails, scenes)
     _labels(axes, sheet, runs, scene)
-    members = max((int(m) + 1 for trace in traces.values() for m in trace.member), default=0)
+    members = max((int(m) + 1 for trail in trails.values() for m in trail.member), default=0)
     _legend(figure, members, scene)
     save(figure, path)
 
 
-def _diamonds(axes: "Axes", sheet: Sheet, traces: Mapping[tuple[int, int], Trace]) -> None:
+def _diamonds(axes: "Axes", sheet: Sheet, trails: Mapping[tuple[int, int], Trail]) -> None:
     """All of one colour at a time, the later on top: a colour each would take far longer."""
     from matplotlib.lines import Line2D
 
-    every = list(traces.values())
-    b = np.concatenate([sheet.place(trace.b, *at) for at, trace in traces.items()])
-    member = np.concatenate([trace.member for trace in every])
+    every = list(trails.values())
+    b = np.concatenate([sheet.place(trail.b, *at) for at, trail in trails.items()])
+    member = np.concatenate([trail.member for trail in every])
     tone = np.minimum(np.concatenate([t.age for t in every]) * TONES, TONES - 1).astype(int)
     style = {"marker": "D", "markersize": 2.4, "markeredgewidth": 0, "linestyle": "none"}
     for key in np.unique(np.stack([tone, member], axis=1), axis=0):
@@ -143,34 +130,34 @@ def _diamonds(axes: "Axes", sheet: Sheet, traces: Mapping[tuple[int, int], Trace
 
 
 def _surroundings(
-    axes: "Axes", sheet: Sheet, traces: Mapping[tuple[int, int], Trace], scenes: Sequence[Scene]
+    axes: "Axes", sheet: Sheet, trails: Mapping[tuple[int, int], Trail], scenes: Sequence[Scene]
 ) -> None:
     """Frames, walls, where episodes start, and the number of each run."""
     from matplotlib.collections import PolyCollection
     from matplotlib.lines import Line2D
 
-    frames = [_box(sheet.corner(*at), sheet.corner(*at) + sheet.panel) for at in traces]
+    frames = [_box(sheet.corner(*at), sheet.corner(*at) + sheet.panel) for at in trails]
     axes.add_collection(
         PolyCollection(frames, facecolors="none", edgecolors=FAINT, linewidths=0.6, zorder=2)
     )
     walls = [
         _box(*sheet.place([(x0, y0), (x1, y1)], *at))
-        for at in traces
+        for at in trails
         for x0, x1, y0, y1 in scenes[at[0]].walls
     ]  # above the diamonds, which are larger than the robot
     axes.add_collection(
         PolyCollection(walls, facecolors=WALL, edgecolors=WALL, linewidths=0.6, zorder=4)
     )
-    starts = [(scenes[at[0]].start, at) for at in traces]
+    starts = [(scenes[at[0]].start, at) for at in trails]
     stars = np.concatenate(
         [np.empty((0, 2)), *(sheet.place(start, *at) for start, at in starts if start)]
     )
     if len(stars):
         axes.add_artist(Line2D(*stars.T, linestyle="none", zorder=5, **STAR))
-    for at, trace in traces.items():
+    for at, trail in trails.items():
         x, y = sheet.corner(*at) + np.array([0.07, sheet.panel[1] - 0.07])
         style = {"fontsize": 9, "fontweight": "bold", "color": INK}
-        axes.text(x, y, short(trace.best), ha="left", va="top", zorder=6, **style)
+        axes.text(x, y, short(trail.best), ha="left", va="top", zorder=6, **style)
 
 
 def _labels(axes: "Axes", sheet: Sheet, runs: Mapping[str, Sequence[Story]], scene: Scene) -> None:

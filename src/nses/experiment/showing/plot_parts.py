@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nses.experiment.analysis.stories import Floats, Story
-from nses.experiment.showing.drawing import FAINT, INK, WALL
+from nses.experiment.showing.drawing import FAINT, INK, STAR_COLOR, WALL
 
 DIGITS = 5  # of a number in a picture
 LINE_POINTS = 800  # of the line of one run, at most
@@ -79,7 +79,7 @@ def line(x: list[Any], y: ArrayLike, name: str, color: str, **style: Any) -> dic
 
 
 def star(start: tuple[float, float]) -> dict[str, Any]:
-    marker = {"symbol": "star", "size": 15, "color": "#ffd24a", "line": {"width": 1, "color": INK}}
+    marker = {"symbol": "star", "size": 15, "color": STAR_COLOR, "line": {"width": 1, "color": INK}}
     return {
         "type": "scatter", "x": [start[0]], "y": [start[1]], "mode": "markers", "name": "start",
         "marker": marker, "hovertemplate": "start<extra></extra>",

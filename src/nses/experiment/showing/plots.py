@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nses.experiment.analysis.scenes import limits, scene_of
+from nses.experiment.analysis.scenes import limits, scene_of, trail_of
 from nses.experiment.analysis.stories import AXES, Curve, Story, coverage
 from nses.experiment.showing.charts import BAND, MEDIAN_WIDTH, RUN, Chart, Line, Median
 from nses.experiment.showing.drawing import HUES, shades
@@ -60,34 +60,30 @@ def overhead(story: Story, most: int = MAP_POINTS, until: int | None = None) -> 
     One colour per member, darker for later generations; `customdata` of a diamond is its
     generation, member and score. Later generations than `until` keep their place, but not more.
     """
-    b = story.behaviors
-    assert b is not None
-    scene = scene_of(story.run.config)
-    generation, member = (whole(story, name) for name in ("generation", "member"))
-    score, known = story.column("score"), np.flatnonzero(np.isfinite(b).all(axis=1))
-    shown = known[evenly(len(known), most)]
-    shown = shown if until is None else shown[generation[shown] <= until]
+    trail, scene = trail_of(story), scene_of(story.run.config)
+    shown = evenly(len(trail.b), most)
+    shown = shown if until is None else shown[trail.generation[shown] <= until]
     data = []
-    for m in np.unique(member[shown]).tolist():
-        at = shown[member[shown] == m]
+    for m in np.unique(trail.member[shown]).tolist():
+        at = shown[trail.member[shown] == m]
         light, hue, dark = (css(c) for c in shades(np.full(3, m), np.array([0.0, 0.5, 1.0])))
         marker = {
             "symbol": "diamond",
             "size": 8,
-            "color": generation[at].tolist(),
+            "color": rounded(trail.age[at], 3),
             "colorscale": [[0, light], [0.5, hue], [1, dark]],
-            "cmin": 1,
-            "cmax": max(2, story.run.config.generations),
+            "cmin": 0,
+            "cmax": 1,
             "line": {"width": 0.5, "color": PAPER},
         }
         group = {"name": f"member {m}", "legendgroup": f"member {m}", "mode": "markers"}
         legend = {"symbol": "diamond", "size": 8, "color": hue}
-        numbers = zip(generation[at].tolist(), rounded(score[at]), strict=True)
+        numbers = zip(trail.generation[at].tolist(), rounded(trail.score[at]), strict=True)
         data += [
             group | {
                 "type": "scatter",
-                "x": rounded(b[at, 0]),
-                "y": rounded(b[at, 1]),
+                "x": rounded(trail.b[at, 0]),
+                "y": rounded(trail.b[at, 1]),
                 "customdata": [[g, m, s] for g, s in numbers],
                 "marker": marker,
                 "showlegend": False,
@@ -99,7 +95,7 @@ def overhead(story: Story, most: int = MAP_POINTS, until: int | None = None) -> 
     if scene.start:
         data.append(star(scene.start))
     layout = layout_of(*scene.labels)
-    low, high = (corner.tolist() for corner in limits(b[known], scene))
+    low, high = (corner.tolist() for corner in limits(trail.b, scene))
     layout["xaxis"] |= {"range": [low[0], high[0]]}
     layout["yaxis"] |= {"range": [low[1], high[1]], "scaleanchor": "x"}
     layout["shapes"] = [wall(*box) for box in scene.walls]
