@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 import tyro
 
@@ -99,6 +99,7 @@ def parse(
 
 def configuration(argv: list[str], command: str, description: str) -> "Config":
     """A Config from flags; settings not given come from the recipe."""
+    from nses.core.algorithms import ALGORITHMS
     from nses.experiment.settings.config import Config, changed
     from nses.experiment.settings.recipes import recipe
 
@@ -113,6 +114,7 @@ def configuration(argv: list[str], command: str, description: str) -> "Config":
                 help="A name of 'nses tasks', a Gymnasium id, or module:attribute.",
             ),
         ] = ""
+        algorithm: Literal[tuple(ALGORITHMS)] = "nsra-es"  # type: ignore[valid-type]
 
     def arguments(config: Config) -> Arguments:
         return Arguments(**{f.name: getattr(config, f.name) for f in fields(Config)})

@@ -146,8 +146,8 @@ def _contest(task: str, stories: Sequence[Story]) -> Contest:
 
 
 def grouped(stories: Sequence[Story]) -> dict[str, list[Story]]:
-    """By algorithm, in the order of the paper, and by whatever else differs but the seed."""
-    algorithms = [a for a in paper.COLUMNS if any(a == s.run.config.algorithm for s in stories)]
+    """By algorithm, in the order of their table, and by whatever else differs but the seed."""
+    algorithms = [a for a in ALGORITHMS if any(a == s.run.config.algorithm for s in stories)]
     groups: dict[str, list[Story]] = {}
     for algorithm in algorithms:
         same = [s for s in stories if s.run.config.algorithm == algorithm]

@@ -8,8 +8,14 @@ from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from nses.core.algorithms import ALGORITHMS
 from nses.errors import UsageError
 from nses.experiment.settings.setting import Kind, Setting, declared, setting, settings_of
+
+
+def _algorithm(name: str) -> Iterator[str]:
+    if name not in ALGORITHMS:
+        yield f"algorithm must be one of {', '.join(ALGORITHMS)}, got {name!r}."
 
 
 def _even(n: int) -> Iterator[str]:
@@ -43,7 +49,7 @@ class Config:
     task: str = field(metadata=declared(experiment=True, letters=200))
     """What to learn: a task of `nses tasks`, any Gymnasium id, or package.module:attribute."""
 
-    algorithm: Literal["es", "ns-es", "nsr-es", "nsra-es"] = setting("nsra-es", experiment=True)
+    algorithm: str = setting("nsra-es", experiment=True, rule=_algorithm)
     """Reward only, novelty only, both in equal parts, or both with a weight that adapts."""
     recipe: Literal["paper", "laptop", "smoke"] = setting("laptop", experiment=True, changes=True)
     """Where all the other settings come from, unless they are given."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nses.core.algorithms import ALGORITHMS
 from nses.experiment.runs.storage import write_atomically
 
 if TYPE_CHECKING:
@@ -38,13 +39,21 @@ ALGORITHM_HUES: dict[str, Color] = {
 }
 
 
+def _hue(algorithm: str) -> Color:
+    """Its own, or one that is left, by its place in the table."""
+    if algorithm in ALGORITHM_HUES:
+        return ALGORITHM_HUES[algorithm]
+    others, left = [x for x in ALGORITHMS if x not in ALGORITHM_HUES], HUES[3:]
+    return left[others.index(algorithm) % len(left)]
+
+
 def colors_of(algorithms: Sequence[str]) -> list[Color]:
     """One for each: its own, or as they come where one is there twice.
 
     From the sixth on they are darker, then lighter.
     """
     if len({*algorithms}) == len(algorithms):
-        return [ALGORITHM_HUES[name] for name in algorithms]
+        return [_hue(name) for name in algorithms]
     turn = np.arange(len(algorithms))
     age = np.array([0.5, 0.95, 0.1])[turn // len(HUES) % 3]
     return [(r, g, b) for r, g, b in shades(turn, age).tolist()]
