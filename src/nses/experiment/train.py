@@ -1,6 +1,5 @@
 """Training: from a configuration to a run on disk, through anything that happens on the way."""
 
-import errno
 import logging
 import os
 import shlex
@@ -13,50 +12,24 @@ from typing import Any
 
 from nses.core.algorithms import Search
 from nses.core.values import State
-from nses.errors import (
-    CheckpointRefused,
-    NotFinite,
-    Stopped,
-    StopTraining,
-    StorageFailed,
-    TaskBroken,
-    UsageError,
-)
+from nses.errors import NotFinite, Stopped, StopTraining, StorageFailed, TaskBroken, UsageError
 from nses.execution.looking import look
+from nses.experiment.begin import begin_or_continue, is_complete, opened, reference_for
 from nses.experiment.interruption import Interruption
 from nses.experiment.runs import checkpoint
-from nses.experiment.runs.document import (
-    CONFIG,
-    current_versions,
-    directory_of,
-    note_resumption,
-    spaces_of,
-    write_config,
-)
-from nses.experiment.runs.endings import ARCHIVE, BEST, has_ended, mend_archive, write_ending
+from nses.experiment.runs.document import CONFIG, directory_of
+from nses.experiment.runs.endings import write_ending
 from nses.experiment.runs.history import HISTORY, line_of
-from nses.experiment.runs.log import (
-    METRICS,
-    TENSORBOARD,
-    GenerationLog,
-    TensorBoard,
-    record_of,
-    refuse_unreadable,
-)
+from nses.experiment.runs.log import METRICS, GenerationLog, TensorBoard, record_of
 from nses.experiment.runs.place import absolute, same_place
-from nses.experiment.runs.run import Run, load, save_reference
-from nses.experiment.runs.storage import (
-    DirectoryLock,
-    contained,
-)
-from nses.experiment.settings.build import reference_of, search_of, task_of
-from nses.experiment.settings.config import Config, changed, differences, from_dict, to_dict
+from nses.experiment.runs.run import Run, load
+from nses.experiment.settings.build import search_of, task_of
+from nses.experiment.settings.config import Config, changed, to_dict
 from nses.experiment.settings.memory import check_memory, warn_of_memory
 from nses.experiment.settings.recipes import recipe as recipe_of
 from nses.rollouts.episode import Interrupted
 from nses.rollouts.policies import Policy
 from nses.rollouts.policy_conformance import check_policy
-from nses.rollouts.reference import Reference
 from nses.rollouts.sources import source_of
 from nses.rollouts.tasks.gymnasium import is_ours
 from nses.rollouts.tasks.task import Task
@@ -67,7 +40,6 @@ log = logging.getLogger("nses")
 Listener = Callable[[State, dict[str, Any]], object]
 
 MOST_FAILED = 3
-RESULTS = (METRICS, HISTORY, BEST, ARCHIVE)  # that nothing but training gives back
 
 
 def train(
@@ -152,15 +124,15 @@ def _pursue(
         task = task.knowing(replace(task.facts, sources=sources))
     check_memory(config, task, policy)
     with ExitStack() as stack:
-        stack.enter_context(_opened(directory))
+        stack.enter_context(opened(directory))
         new = not os.path.lexists(directory / CONFIG)
-        state = _begin_or_continue(directory, config, task, own is not None, policy)
-        if state is not None and _is_complete(directory, config, state):
+        state = begin_or_continue(directory, config, task, own is not None, policy)
+        if state is not None and is_complete(directory, config, state):
             return
         warn_of_memory(config, task)
         reference = None
         if policy is None:
-            reference = _reference(directory, config, task, state is not None)
+            reference = reference_for(directory, config, task, state is not None)
         stop = stack.enter_context(Interruption())
         search = stack.enter_context(search_of(config, task, stop, reference, policy))
         try:
@@ -209,139 +181,6 @@ def _told(listener: Listener, state: State, record: dict[str, Any]) -> bool:
 
 def _nobody(state: State, record: dict[str, Any]) -> None:
     """The listener of those who do not listen."""
-
-
-def _opened(directory: Path) -> DirectoryLock:
-    """The run directory, made and locked; StorageFailed before anything is evaluated."""
-    for name in (checkpoint.DIRECTORY, TENSORBOARD):
-        contained(directory, name)  # no link may lead out of it
-    try:
-        (directory / checkpoint.DIRECTORY).mkdir(parents=True, exist_ok=True)
-        return DirectoryLock(directory)
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise UsageError(f"run_dir has a part that is too long for a name: {error}") from error
-        raise StorageFailed(f"cannot write to the run directory {directory}: {error}") from error
-
-
-def _begin_or_continue(
-    directory: Path, config: Config, task: Task, own: bool, policy: Policy | None
-) -> State | None:
-    """The state to go on from, None for a new run; CheckpointRefused where it is another run."""
-    if not checkpoint.stored(directory / checkpoint.DIRECTORY):
-        _begin(directory, config, task, own, policy)
-        return None
-    run = load(directory)
-    _refuse_another(directory, _differences(config, task, policy, run))
-    loaded = checkpoint.load(directory / checkpoint.DIRECTORY)
-    for note in loaded.notes:
-        log.warning("%s", note)
-    try:
-        stored = from_dict(loaded.config)
-    except ValueError as error:
-        raise CheckpointRefused(
-            f"{loaded.path} has a configuration that is none: {error}"
-        ) from error
-    _refuse_another(directory, differences(config, stored))
-    if policy is not None and policy.size != (there := loaded.state.best.theta.size):
-        _refuse_another(directory, [f"parameters: {policy.size:,} here, {there:,} there"])
-    done = loaded.state.generation
-    if done > config.generations:
-        raise UsageError(
-            f"{directory} already has {done} generations, more than the {config.generations} that "
-            "were asked for; give another --run-dir (run_dir=...) for a shorter run."
-        )
-    now = current_versions()
-    for name, version in run.versions.items():
-        if now.get(name) != version:
-            log.warning(
-                "the run was begun with %s %s, this is %s: the bits may differ.",
-                name, version, now.get(name, "missing"),
-            )  # fmt: skip
-    for name, source in run.facts.sources.items():
-        if task.facts.sources.get(name) != source:
-            log.warning(
-                "the code of the %s is not that with which the run was begun: the bits may differ.",
-                name,
-            )
-    _refuse_unreadable(run)
-    if run.config != config or run.versions != now:
-        note_resumption(directory, config, loaded.state.generation)
-    return loaded.state
-
-
-def _begin(directory: Path, config: Config, task: Task, own: bool, policy: Policy | None) -> None:
-    """The settings of a new run, where nothing is lost by it.
-
-    A run that was killed before its first checkpoint left its settings, which may be given again.
-    """
-    left = [name for name in RESULTS if _holds_something(directory / name)]
-    if left:
-        raise CheckpointRefused(
-            f"{directory} holds {', '.join(left)} of a run, and no checkpoint to go on from. "
-            f"Restore its {checkpoint.DIRECTORY} from a copy, or give another --run-dir "
-            "(run_dir=...)."
-        )
-    if os.path.lexists(directory / CONFIG):
-        _refuse_another(directory, _differences(config, task, policy, load(directory)))
-    write_config(directory, config, task.facts, own, _name_of(policy))
-
-
-def _holds_something(file: Path) -> bool:
-    return os.path.lexists(file) and not (file.is_file() and file.stat().st_size == 0)
-
-
-def _is_complete(directory: Path, config: Config, state: State) -> bool:
-    """Whether there is nothing to play; an archive that is missing is put back."""
-    if state.generation < config.generations or not has_ended(directory, state):
-        return False
-    mend_archive(directory, state)
-    return True
-
-
-def _reference(directory: Path, config: Config, task: Task, begun: bool) -> Reference | None:
-    """The reference batch that is stored with the run, where it has one."""
-    stored = load(directory).reference if begun else None
-    if stored is not None:
-        return stored
-    reference = reference_of(config, task)
-    if reference is not None:
-        save_reference(directory, reference)
-    return reference
-
-
-def _differences(config: Config, task: Task, policy: Policy | None, run: Run) -> list[str]:
-    """Settings, policy, and what the environment shows or takes, where they make another run."""
-    lines = differences(config, run.config)
-    if (policy is None) != (not run.own_policy):
-        ours, theirs = _name_of(policy) or "built in", run.own_policy or "built in"
-        lines.append(f"policy: {ours} here, {theirs} there")
-    here, there = spaces_of(task.facts), spaces_of(run.facts)
-    return lines + [
-        f"{name} space: {here[name]} here, {there[name]} there"
-        for name in here
-        if here[name] != there[name]
-    ]
-
-
-def _name_of(policy: Policy | None) -> str:
-    kind = type(policy)
-    return "" if policy is None else f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _refuse_unreadable(run: Run) -> None:
-    """What training goes on from has to be readable before anything is changed."""
-    for name in (METRICS, HISTORY):
-        refuse_unreadable(run.path / name)
-    run.reference  # noqa: B018
-
-
-def _refuse_another(directory: Path, lines: list[str]) -> None:
-    if lines:
-        raise CheckpointRefused(
-            f"{directory} holds a run with other settings:\n  " + "\n  ".join(lines) + "\n"
-            "Give another --run-dir (run_dir=...), or the same settings."
-        )
 
 
 class Checkpoints:

@@ -15,16 +15,13 @@ from nses.experiment.showing.cells import Cell
 from nses.experiment.showing.plot_parts import CONFIG
 from nses.experiment.showing.tables import LIVE, replay_command
 from nses.experiment.showing.watched import PLOTS, figures_of, guarded, nothing
+from nses.extras import needing
 from nses.words import short
 
-try:
+with needing("dashboard", "'nses watch'"):
     from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
     from flask import Response, abort, request
     from werkzeug.serving import WSGIRequestHandler, make_server
-except ImportError as error:
-    raise UsageError(
-        f"'nses watch' needs Dash ({error.name} is missing): pip install 'nses[dashboard]'"
-    ) from error
 
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 POLICY = (
