@@ -96,7 +96,8 @@ def _results(run: Run, which: str) -> str:
             "This policy is not the best of its run and was not tested at its end; "
             f"`nses evaluate RUN --policy {shlex.quote(which)}` plays fresh episodes."
         )
-    best, retest = run.best, run.retest
+    now = run.look()
+    best, retest = now.best, now.retest
     score = (
         f"Score when it won: **{short(best.score)}**, the mean of {_episodes(run)} in generation "
         f"{best.generation} (member {best.member}). It is the highest of many noisy means, so it "

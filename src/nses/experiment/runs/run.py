@@ -1,7 +1,6 @@
 """A run on disk: its settings, its numbers and its policies. Loading one executes nothing."""
 
 import logging
-import shlex
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,12 +14,11 @@ from nses.core.moments import Moments
 from nses.core.values import Best, State
 from nses.errors import UsageError
 from nses.experiment.runs import checkpoint
-from nses.experiment.runs.checkpoint import Loaded
 from nses.experiment.runs.document import CONFIG, Resumption, read_document
-from nses.experiment.runs.endings import ARCHIVE, BEST, UNKNOWN, Ending, read_ending
-from nses.experiment.runs.formats import NewerFormat
+from nses.experiment.runs.endings import Ending
 from nses.experiment.runs.log import METRICS, Record, read_metrics
 from nses.experiment.runs.replay import parse_past, rebuild
+from nses.experiment.runs.snapshot import Snapshot
 from nses.experiment.runs.storage import (
     CheckpointRefused,
 )
@@ -95,40 +93,49 @@ class Run:
         """The lines of metrics.jsonl."""
         return read_metrics(self.path / METRICS)[0]
 
+    def look(self) -> Snapshot:
+        """What its files hold now, each read once; the properties below look anew every time."""
+        return Snapshot(self.path, self.config.generations, self._say)
+
     @property
     def state(self) -> State:
         """The newest valid checkpoint; one that was refused for it is said."""
-        loaded = checkpoint.load(self.path / checkpoint.DIRECTORY)
-        self._say(*loaded.notes)
-        return loaded.state
+        return self.look().state
 
     @property
     def archive(self) -> Archive:
         """The behaviors seen so far."""
-        loaded = self._loaded()
-        if isinstance(loaded, Loaded) and not loaded.notes:
-            return loaded.state.archive
-        last = self._archive_of_the_end()
-        if last is None or (isinstance(loaded, Loaded) and len(last) <= len(loaded.state.archive)):
-            return self.state.archive
-        self._say(*_refused(loaded), f"{ARCHIVE} is used instead.")
-        return last
+        return self.look().archive
 
-    def _archive_of_the_end(self) -> Archive | None:
-        try:
-            return checkpoint.load_archive(self.path / ARCHIVE)
-        except CheckpointRefused as error:
-            self._say(str(error))
-            return None
+    @property
+    def best(self) -> Best:
+        """The policy with the highest score so far."""
+        return self.look().best
 
-    def _loaded(self) -> Loaded | CheckpointRefused:
-        """The newest valid checkpoint, or why there is none."""
-        try:
-            return checkpoint.load(self.path / checkpoint.DIRECTORY)
-        except NewerFormat:
-            raise
-        except CheckpointRefused as error:
-            return error
+    @property
+    def newest(self) -> State | Ending:
+        """What is newer, the newest valid checkpoint or the ending; what was refused is said."""
+        return self.look().newest
+
+    @property
+    def retest(self) -> list[float]:
+        """Returns of the best policy in fresh episodes; empty until the run has ended."""
+        return self.look().retest
+
+    @property
+    def ending(self) -> Ending | None:
+        """What was written when the run ended last; None if it has not ended yet, or is damaged."""
+        return self.look().ending
+
+    @property
+    def finished(self) -> bool:
+        """Whether all its generations are done and its best policy is tested."""
+        return self.look().finished
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that the promise of repeatability covers."""
+        return self.look().digest
 
     @property
     def reference(self) -> Reference | None:
@@ -137,48 +144,6 @@ class Run:
             return None
         (batch,) = checkpoint.load_archive(self.path / REFERENCE).traces
         return batch.reshape(len(batch), *PIXELS)
-
-    @property
-    def best(self) -> Best:
-        """The policy with the highest score so far."""
-        return self.newest.best
-
-    @property
-    def newest(self) -> State | Ending:
-        """What is newer, the newest valid checkpoint or the ending; what was refused is said."""
-        end = self.ending
-        if end is None:
-            return self.state
-        loaded = self._loaded()
-        if isinstance(loaded, Loaded) and loaded.state.generation >= end.generation:
-            self._say(*loaded.notes)
-            return loaded.state
-        self._say(*_refused(loaded), f"{BEST} of generation {end.generation} is used instead.")
-        return end
-
-    @property
-    def retest(self) -> list[float]:
-        """Returns of the best policy in fresh episodes; empty until the run has ended."""
-        end = self.ending
-        return end.returns if end is not None and end.tests(self.best) else []
-
-    @property
-    def ending(self) -> Ending | None:
-        """What was written when the run ended last; None if it has not ended yet, or is damaged."""
-        try:
-            end = read_ending(self.path)
-        except NewerFormat:
-            raise
-        except CheckpointRefused as error:
-            again = f"nses resume {shlex.quote(str(self.path))}"
-            self._say(f"{error} '{again}' writes it again, from the newest checkpoint.")
-            return None
-        if end is None or end.generation != UNKNOWN:
-            return end
-        try:
-            return replace(end, generation=max(end.best.generation, self.state.generation))
-        except CheckpointRefused:  # it was at least there
-            return replace(end, generation=end.best.generation)
 
     def _say(self, *sentences: str) -> None:
         """Warnings, each once."""
@@ -217,31 +182,6 @@ class Run:
         own = self.user_policy
         reference = self.reference if own is None else None
         return policy_of(self.config, self.facts, reference, own)
-
-    @property
-    def finished(self) -> bool:
-        """Whether all its generations are done and its best policy is tested."""
-        end = self.ending
-        if end is None or not end.returns:
-            return False
-        state = self.state
-        enough = min(end.generation, state.generation) >= self.config.generations
-        return enough and end.tests(state.best)
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of all that the promise of repeatability covers."""
-        state = self.state
-        records = (r for r in self.metrics if r["generation"] <= state.generation)
-        return checkpoint.digest(state, records)
-
-
-def _refused(loaded: Loaded | CheckpointRefused) -> list[str]:
-    """Why the newest checkpoint is not what is used."""
-    if isinstance(loaded, CheckpointRefused):
-        return [str(loaded)]
-    older = f"The newest checkpoint is that of generation {loaded.state.generation}."
-    return list(loaded.notes[:-1]) or [older]  # the last one says what is used in its place
 
 
 def save_reference(path: Path, reference: Reference) -> None:

@@ -17,8 +17,8 @@ def facts_of(run: Run) -> dict[str, Any]:
     config = run.config
     if not checkpoint.stored(run.path / checkpoint.DIRECTORY):
         return {"task": config.task, "algorithm": config.algorithm, **_without_checkpoints(run)}
-    state, best, retest = run.state, run.best, run.retest
-    records = run.metrics
+    now = run.look()
+    state, best, retest, records = now.state, now.best, now.retest, now.records
     facts: dict[str, Any] = {
         "task": config.task,
         "algorithm": config.algorithm,
@@ -26,7 +26,7 @@ def facts_of(run: Run) -> dict[str, Any]:
         "recipe": config.recipe,
         "changed settings": changes_of(config) or "none",
         "generation": f"{state.generation} of {config.generations}"
-        + (", finished" if run.finished else ""),
+        + (", finished" if now.finished else ""),
         "best score": best.score,
         "best found": f"generation {best.generation}, member {best.member}",
         "re-test": sum(retest) / len(retest) if retest else "not yet",
@@ -38,7 +38,7 @@ def facts_of(run: Run) -> dict[str, Any]:
         "environment steps": state.env_steps,
         "seconds": records[-1]["seconds"] if records else 0.0,
         "versions": run.versions,
-        "digest": run.digest,
+        "digest": now.digest,
     }
     return facts
 

@@ -88,7 +88,8 @@ def numbers(record: dict[str, Any]) -> str:
 
 def show_end(run: Run, console: Console) -> None:
     """Where everything is, and which command comes next."""
-    best, retest = run.best, run.retest
+    now = run.look()
+    best, retest = now.best, now.retest
     mean = sum(retest) / len(retest)
     spread = math.sqrt(sum((x - mean) ** 2 for x in retest) / len(retest))
     directory = shlex.quote(str(run.path))

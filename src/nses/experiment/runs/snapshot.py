@@ -1,0 +1,134 @@
+"""What the files of a run hold at a moment, each read and verified once, when it is asked for."""
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from nses.core.archive import Archive
+from nses.core.values import Best, State
+from nses.experiment.runs import checkpoint
+from nses.experiment.runs.checkpoint import Loaded
+from nses.experiment.runs.endings import ARCHIVE, BEST, UNKNOWN, Ending, read_ending
+from nses.experiment.runs.formats import NewerFormat
+from nses.experiment.runs.log import METRICS, Record, read_metrics
+from nses.experiment.runs.storage import CheckpointRefused
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """`Run.look()` gives one."""
+
+    path: Path
+    generations: int  # of the settings
+    warn: Callable[..., None]  # of what was refused, in sentences
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """The lines of metrics.jsonl."""
+        return read_metrics(self.path / METRICS)[0]
+
+    @cached_property
+    def loaded(self) -> Loaded | CheckpointRefused:
+        """The newest valid checkpoint, or why there is none."""
+        try:
+            return checkpoint.load(self.path / checkpoint.DIRECTORY)
+        except NewerFormat:
+            raise
+        except CheckpointRefused as error:
+            return error
+
+    @property
+    def state(self) -> State:
+        """The newest valid checkpoint; one that was refused for it is said."""
+        if isinstance(self.loaded, CheckpointRefused):
+            raise self.loaded
+        self.warn(*self.loaded.notes)
+        return self.loaded.state
+
+    @cached_property
+    def ending(self) -> Ending | None:
+        """What was written when the run ended last; None if it has not ended yet, or is damaged."""
+        try:
+            end = read_ending(self.path)
+        except NewerFormat:
+            raise
+        except CheckpointRefused as error:
+            again = f"nses resume {shlex.quote(str(self.path))}"
+            self.warn(f"{error} '{again}' writes it again, from the newest checkpoint.")
+            return None
+        if end is None or end.generation != UNKNOWN:
+            return end
+        try:
+            return replace(end, generation=max(end.best.generation, self.state.generation))
+        except CheckpointRefused:  # it was at least there
+            return replace(end, generation=end.best.generation)
+
+    @cached_property
+    def newest(self) -> State | Ending:
+        """What is newer, the newest valid checkpoint or the ending; what was refused is said."""
+        end = self.ending
+        if end is None:
+            return self.state
+        loaded = self.loaded
+        if isinstance(loaded, Loaded) and loaded.state.generation >= end.generation:
+            self.warn(*loaded.notes)
+            return loaded.state
+        self.warn(*_refused(loaded), f"{BEST} of generation {end.generation} is used instead.")
+        return end
+
+    @property
+    def best(self) -> Best:
+        """The policy with the highest score so far."""
+        return self.newest.best
+
+    @property
+    def retest(self) -> list[float]:
+        """Returns of the best policy in fresh episodes; empty until the run has ended."""
+        end = self.ending
+        return end.returns if end is not None and end.tests(self.best) else []
+
+    @property
+    def finished(self) -> bool:
+        """Whether all its generations are done and its best policy is tested."""
+        end = self.ending
+        if end is None or not end.returns:
+            return False
+        state = self.state
+        enough = min(end.generation, state.generation) >= self.generations
+        return enough and end.tests(state.best)
+
+    @cached_property
+    def archive(self) -> Archive:
+        """The behaviors seen so far."""
+        loaded = self.loaded
+        if isinstance(loaded, Loaded) and not loaded.notes:
+            return loaded.state.archive
+        last = self._archive_of_the_end()
+        if last is None or (isinstance(loaded, Loaded) and len(last) <= len(loaded.state.archive)):
+            return self.state.archive
+        self.warn(*_refused(loaded), f"{ARCHIVE} is used instead.")
+        return last
+
+    def _archive_of_the_end(self) -> Archive | None:
+        try:
+            return checkpoint.load_archive(self.path / ARCHIVE)
+        except CheckpointRefused as error:
+            self.warn(str(error))
+            return None
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that the promise of repeatability covers."""
+        state = self.state
+        records = (r for r in self.records if r["generation"] <= state.generation)
+        return checkpoint.digest(state, records)
+
+
+def _refused(loaded: Loaded | CheckpointRefused) -> list[str]:
+    """Why the newest checkpoint is not what is used."""
+    if isinstance(loaded, CheckpointRefused):
+        return [str(loaded)]
+    older = f"The newest checkpoint is that of generation {loaded.state.generation}."
+    return list(loaded.notes[:-1]) or [older]  # the last one says what is used in its place
