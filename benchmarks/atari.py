@@ -36,7 +36,7 @@ PARTS = {  # of a step, by the functions that they are
     "Camera.take": "image",
     "Conv._bind.<locals>.act": "network",
     "Conv._bind": "VBN",
-    "Trace.see": "RAM",
+    "TraceRecord.see": "RAM",
     "novelty": "novelty",
 }
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core import archive, moments, optimizers
-from nses.core.archive import Archive, Behavior
+from nses.core.archive import Archive, Characterization
 from nses.core.noise import Table, sample
 from nses.core.novelty import novelty
 from nses.core.optimizers import OPTIMIZERS
@@ -206,7 +206,7 @@ class Search:
             behavior=_reported(new.b),
             selection=tuple(P.tolist()),
             restarts=sum(x.restarts for x in played),
-            candidates=e,
+            evaluation=e,
         )
 
     def run(
@@ -264,7 +264,7 @@ class Search:
         b = e.b if is_trace(e.b) else e.b[played].mean(axis=0)
         return Assessment(float(e.f[played].mean()), b, e)
 
-    def _member_behaviors(self, state: State) -> tuple[list[Behavior], list[Evaluation]]:
+    def _member_behaviors(self, state: State) -> tuple[list[Characterization], list[Evaluation]]:
         """The members' last known behaviors, or those of fresh episodes."""
         if not self.hyperparameters.fresh_selection:
             return [member.behavior for member in state.members], []
@@ -280,11 +280,11 @@ class Assessment:
     """f(theta) and b(pi_theta) of an unperturbed member, and the episodes behind them."""
 
     f: float
-    b: Behavior
+    b: Characterization
     evaluation: Evaluation
 
 
-def _reported(b: Behavior) -> tuple[float, ...]:
+def _reported(b: Characterization) -> tuple[float, ...]:
     return () if is_trace(b) or b.size > LONGEST_REPORTED_BEHAVIOR else tuple(b.tolist())
 
 

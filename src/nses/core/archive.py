@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from nses.core.traces import Trace, as_traces, is_trace
 from nses.errors import UsageError
 
-Behavior = NDArray[np.float64] | Trace  # a vector, (dimensions,), or a trace, (steps, bytes)
+# The paper's b: a vector, (dimensions,), or a trace, (steps, bytes).
+Characterization = NDArray[np.float64] | Trace
 
 
 class Buffer:

@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nses.core.archive import Archive, Behavior, Buffer, archive_of
+from nses.core.archive import Archive, Buffer, Characterization, archive_of
 from nses.core.distances import TRACE_DISTANCES, VECTOR_DISTANCES, check_distance, k_smallest
 from nses.core.traces import Trace, as_traces, is_trace, k_nearest_traces
 from nses.errors import UsageError
@@ -22,7 +22,10 @@ SPARE = 8  # neighbours asked of the tree beyond k: it rounds differently, near-
 def novelty(b: Trace, archive: Archive, k: int, distance: str = ...) -> float: ...
 @overload
 def novelty(
-    b: NDArray[np.float64] | Sequence[Behavior], archive: Archive, k: int, distance: str = ...
+    b: NDArray[np.float64] | Sequence[Characterization],
+    archive: Archive,
+    k: int,
+    distance: str = ...,
 ) -> NDArray[np.float64]: ...
 @overload
 def novelty(

@@ -7,7 +7,7 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from nses.core.archive import Archive, Behavior
+from nses.core.archive import Archive, Characterization
 from nses.core.moments import Moments
 from nses.core.noise import Epsilon
 from nses.core.optimizers import OptimizerState
@@ -24,7 +24,7 @@ class Member:
     theta: Vector
     optimizer: OptimizerState
     moments: Moments
-    behavior: Behavior
+    behavior: Characterization
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class Best:
 
     theta: Vector
     moments: Moments
-    behavior: Behavior
+    behavior: Characterization
     score: float = -inf
     generation: int = 0
     member: int = 0
@@ -76,7 +76,7 @@ class Evaluation:
     N: Floats  # (n,) novelties
     lengths: NDArray[np.int64]  # (n,) steps
     moments: Moments  # of the episodes that contribute, merged in order
-    b: Behavior | None = None  # (n, dimensions) or one trace, for unperturbed episodes only
+    b: Characterization | None = None  # (n, dimensions) or one trace, for unperturbed episodes only
     blown_up: int = 0  # episodes that ended because the simulator gave up
     restarts: int = 0  # workers replaced on the way; says nothing about the result
 
@@ -105,4 +105,4 @@ class Report:
     behavior: tuple[float, ...]  # b(theta_{t+1}); empty where it is long, or a trace
     selection: tuple[float, ...]  # P(m) of Eq. 1
     restarts: int
-    candidates: Evaluation = field(repr=False, compare=False)  # from which theta_{t+1} follows
+    evaluation: Evaluation = field(repr=False, compare=False)  # from which theta_{t+1} follows

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core import archive
-from nses.core.archive import Behavior
+from nses.core.archive import Characterization
 from nses.core.seeding import Purpose, episode_seeds
 from nses.core.traces import is_trace
 from nses.core.values import Candidates
@@ -28,7 +28,7 @@ class Tested:
 
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
-    behaviors: Behavior
+    behaviors: Characterization
 
     @property
     def summary(self) -> dict[str, Any]:

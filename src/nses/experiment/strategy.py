@@ -17,7 +17,7 @@ from nses.core.algorithms import (
     select,
     selection_probabilities,
 )
-from nses.core.archive import Behavior
+from nses.core.archive import Characterization
 from nses.core.distances import TRACE_DISTANCES
 from nses.core.novelty import novelty
 from nses.core.seeding import Purpose, generator
@@ -139,7 +139,7 @@ class Strategy:
             raise
 
     def _learn(
-        self, f: NDArray[np.float64], b: Sequence[Behavior], played: NDArray[np.bool_]
+        self, f: NDArray[np.float64], b: Sequence[Characterization], played: NDArray[np.bool_]
     ) -> None:
         h, known = self.hyperparameters, len(self.unmeasured)
         for row, m in enumerate(self.unmeasured):
@@ -156,7 +156,7 @@ class Strategy:
         self.generation += 1
         self.unmeasured, self.chosen = (m,), -1
 
-    def _measured(self, m: int, f: float, b: Behavior) -> None:
+    def _measured(self, m: int, f: float, b: Characterization) -> None:
         """f(theta) and b of an unperturbed member: archive, weight and best policy learn of it."""
         h = self.hyperparameters
         self._set_member(m, replace(self.members[m], behavior=b))
@@ -181,7 +181,7 @@ class Strategy:
         return noise.sample(self.table, self.d, self.hyperparameters.n, self.seed, self.generation)
 
 
-def _rows(behaviors: Any, distance: str) -> Sequence[Behavior]:
+def _rows(behaviors: Any, distance: str) -> Sequence[Characterization]:
     """The behaviors one by one, as vectors or as traces."""
     if distance in TRACE_DISTANCES:
         return as_traces(behaviors)

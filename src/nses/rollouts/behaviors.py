@@ -18,6 +18,7 @@ from nses.rollouts.foreign import errors_only
 Probe = Callable[[Any, dict[str, Any]], Sequence[float] | NDArray[Any]]
 
 SUMMARIES = ("final", "mean", "trajectory", "trace")
+PLACE = "final:x,y"  # where a body or a robot ends
 TRAJECTORY_POINTS = 10
 ROOM = 256  # steps of a trace before it has to grow
 RAM = {"ram": "trace", "ram-final": "final", "ram-mean": "mean"}  # of an Atari game
@@ -42,8 +43,8 @@ class Behavior:
                 f"summary must be one of {', '.join(SUMMARIES)}, got {self.summary!r}."
             )
 
-    def record(self, step_limit: int) -> "Record | Trace":
-        return Trace(self) if self.summary == "trace" else Record(self, step_limit)
+    def record(self, step_limit: int) -> "Record | TraceRecord":
+        return TraceRecord(self) if self.summary == "trace" else Record(self, step_limit)
 
 
 class Record:
@@ -83,7 +84,7 @@ class Record:
         return b
 
 
-class Trace:
+class TraceRecord:
     """The trace of one episode while it is played. It grows with the episode, and stays bytes."""
 
     every_step = True

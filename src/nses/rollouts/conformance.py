@@ -95,14 +95,16 @@ def _make(task: Task) -> gym.Env[Any, Any]:
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class Transcript:
     """An episode: reward, whether it ended and the flat observation of the reset and every step."""
 
     rows: list[Floats]
     behavior: NDArray[Any]
 
 
-def _play(task: Task, environment: gym.Env[Any, Any], seed: int, actions: Sequence[Any]) -> Trace:
+def _play(
+    task: Task, environment: gym.Env[Any, Any], seed: int, actions: Sequence[Any]
+) -> Transcript:
     record = task.behavior.record(task.step_limit)
     seed_global_generators(seed)
     with calling("reset(seed=...)"):
@@ -124,7 +126,7 @@ def _play(task: Task, environment: gym.Env[Any, Any], seed: int, actions: Sequen
             f"a behavior must be one or more finite numbers, got {short(b)} after "
             f"{len(rows) - 1} step(s)."
         )
-    return Trace(rows, b)
+    return Transcript(rows, b)
 
 
 def _row(environment: gym.Env[Any, Any], observation: Any, reward: Any, end: bool) -> Floats:

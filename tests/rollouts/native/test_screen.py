@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nses.rollouts.native.screen import LUMA, SIDE, TALLEST, WIDTH, Camera, palette_of, taps
+from nses.rollouts.native.screen import LUMA, SIDE, TALLEST, WIDTH, Scanner, palette_of, taps
 
 Image = pytest.importorskip("PIL.Image")
 seeds = st.integers(0, 2**31 - 1)
@@ -21,7 +21,7 @@ def luma_of(rgb):
 
 def image_of(screens, camera=None):
     frames = np.zeros((4, SIDE, SIDE), np.uint8)
-    (camera or Camera(*screens.shape[1:])).take(screens, frames)
+    (camera or Scanner(*screens.shape[1:])).take(screens, frames)
     return frames[-1]
 
 
@@ -41,7 +41,7 @@ def test_images_are_those_of_pillow_for_any_screen_of_any_height(seed, height, c
 @given(st.lists(seeds, min_size=2, max_size=5), seeds)
 @settings(deadline=None, max_examples=15)
 def test_an_image_does_not_depend_on_those_before_it(before, seed):
-    camera, rng = Camera(210, WIDTH), np.random.default_rng(seed)
+    camera, rng = Scanner(210, WIDTH), np.random.default_rng(seed)
     screens = noise(before[0])
     for i in before:
         rows = rng.random(210) < rng.random()  # some rows change, and some change back
@@ -55,7 +55,7 @@ def test_which_of_the_two_screens_came_first_does_not_matter():
 
 
 def test_a_change_in_a_single_pixel_is_seen_in_either_screen():
-    camera, screens = Camera(210, WIDTH), np.zeros((2, 210, WIDTH), np.uint8)
+    camera, screens = Scanner(210, WIDTH), np.zeros((2, 210, WIDTH), np.uint8)
     assert not image_of(screens, camera).any()
     for which in (0, 1):
         screens[:] = 0
@@ -66,7 +66,7 @@ def test_a_change_in_a_single_pixel_is_seen_in_either_screen():
 
 
 def test_frames_move_up_and_the_oldest_goes():
-    camera, frames = Camera(210, WIDTH), np.zeros((4, SIDE, SIDE), np.uint8)
+    camera, frames = Scanner(210, WIDTH), np.zeros((4, SIDE, SIDE), np.uint8)
     images = [image_of(noise(i)) for i in range(6)]
     for i in range(6):
         camera.take(noise(i), frames)
@@ -89,4 +89,4 @@ def test_byte_0_is_black_in_both_palettes():
 @pytest.mark.parametrize("shape", [(210, 161), (83, 160), (253, 160)])
 def test_screens_of_another_size_are_refused(shape):
     with pytest.raises(ValueError, match=rf"160 pixels wide and 84 to 252 high.*{shape[1]} × "):
-        Camera(*shape)
+        Scanner(*shape)

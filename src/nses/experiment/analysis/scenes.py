@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from nses.core.values import Floats
 from nses.experiment.analysis.stories import Story
 from nses.experiment.settings.config import Config
-from nses.rollouts.tasks.catalog import BODIES, BODY_BEHAVIOR
-from nses.rollouts.tasks.point import BEHAVIOR, HALF_WIDTH, boxes_of, walls_of
+from nses.rollouts.behaviors import PLACE
+from nses.rollouts.tasks.catalog import BODIES
+from nses.rollouts.tasks.point import HALF_WIDTH, boxes_of, walls_of
 from nses.rollouts.tasks.register import ENVIRONMENTS
 from nses.rollouts.tasks.trap import trap_of
 
@@ -30,7 +31,7 @@ class Scene:
 
 def scene_of(config: Config) -> Scene:
     """A task seen from above; empty where there is no scene, or behaviors are not (x, y)."""
-    if config.task not in SCENES or config.behavior not in (None, BEHAVIOR, BODY_BEHAVIOR):
+    if config.task not in SCENES or config.behavior not in (None, PLACE):
         return Scene()
     return SCENES[config.task](config.environment_arguments)
 

@@ -20,7 +20,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
-from nses.core.archive import Archive, Behavior, Buffer, Traces
+from nses.core.archive import Archive, Buffer, Characterization, Traces
 from nses.core.traces import Trace, as_traces
 from nses.core.values import Best, Floats, State
 from nses.experiment.runs.storage import CheckpointRefused, regular_file
@@ -150,7 +150,7 @@ def _together(kind: Any, part: Any, at: tuple[str, ...], tensors: Tensors) -> An
     if get_origin(kind) is tuple:
         item = get_args(kind)[0]
         return tuple(_together(item, x, (*at, str(i)), tensors) for i, x in enumerate(listed(part)))
-    if kind == Behavior:
+    if kind == Characterization:
         kind = Trace if len(listed(part)) == 2 else Floats
     if kind == Trace:
         return _traces([_taken(tensors, at, np.uint8, listed(part, 2))])[0]

@@ -42,7 +42,7 @@ class Line:
 
 def line_of(report: Report) -> dict[str, Any]:
     """A generation as JSON takes it; numbers as the bytes of float64, so that none is rounded."""
-    e = report.candidates
+    e = report.evaluation
     line: dict[str, Any] = {
         "generation": report.generation,
         "member": report.member,

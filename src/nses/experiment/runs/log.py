@@ -59,7 +59,7 @@ class Record(TypedDict):
 
 def record_of(report: Report, seconds: float, duration: float, env_steps: int) -> dict[str, Any]:
     """One line of metrics.jsonl: the report, seconds of training so far, and speed."""
-    names = [field.name for field in fields(report) if field.name != "candidates"]
+    names = [field.name for field in fields(report) if field.name != "evaluation"]
     record = {name: getattr(report, name) for name in names}
     record["seconds"] = round(seconds, 6)
     record["steps_per_second"] = round(env_steps / max(duration, 1e-9), 1)

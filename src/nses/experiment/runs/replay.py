@@ -7,7 +7,7 @@ import numpy as np
 
 from nses.core import archive
 from nses.core.algorithms import Search
-from nses.core.archive import Archive, Behavior
+from nses.core.archive import Archive, Characterization
 from nses.core.moments import Moments
 from nses.core.noise import fill_table, table_size
 from nses.core.seeding import Purpose, episode_seeds
@@ -46,7 +46,7 @@ class Replayed:
 
     returns: np.ndarray
     lengths: np.ndarray
-    behavior: Behavior  # of the first
+    behavior: Characterization  # of the first
     errors: list[str]  # tracebacks of episodes that failed
 
     @property

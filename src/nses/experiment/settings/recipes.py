@@ -20,7 +20,7 @@ def _members(algorithm: str, several: int) -> int:
 
 def recipe(task: str, name: str, algorithm: str) -> Config:
     """The configuration of a recipe for a task; tasks without their own use the general ones."""
-    own = TASK_RECIPES.get(task, ATARI if task.startswith("atari:") else {})
+    own = TASK_RECIPES.get(task, ATARI_RECIPES if task.startswith("atari:") else {})
     if name not in GENERAL:
         raise UsageError(f"recipe must be one of {', '.join(GENERAL)}, got {name!r}.")
     return own.get(name, GENERAL[name])(task, algorithm)
@@ -157,7 +157,11 @@ _atari_smoke = _with(
 
 GENERAL: dict[str, Recipe] = {"paper": _paper, "laptop": _laptop, "smoke": _smoke}
 
-ATARI: dict[str, Recipe] = {"paper": _atari_paper, "laptop": _atari_laptop, "smoke": _atari_smoke}
+ATARI_RECIPES: dict[str, Recipe] = {
+    "paper": _atari_paper,
+    "laptop": _atari_laptop,
+    "smoke": _atari_smoke,
+}
 
 TASK_RECIPES: dict[str, dict[str, Recipe]] = {
     "point-trap": {"laptop": _point_trap_laptop},

@@ -73,7 +73,7 @@ def taps(size: int, count: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]
     return first, (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
 
 
-class Camera:
+class Scanner:
     """Takes grey images of pairs of screens.
 
     It remembers the last pair: rows that did not change, which are most of them, cost next to

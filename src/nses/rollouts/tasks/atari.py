@@ -18,7 +18,7 @@ from nses.errors import UsageError
 from nses.rollouts.behaviors import RAM
 from nses.rollouts.episode import SLICE, Episode, Interrupted, never
 from nses.rollouts.native.network import take_in
-from nses.rollouts.native.screen import SIDE, STACK, Camera, palette_of
+from nses.rollouts.native.screen import SIDE, STACK, Scanner, palette_of
 from nses.rollouts.policies import Policy
 from nses.rollouts.tasks.games import letters
 from nses.rollouts.tasks.task import Task
@@ -73,7 +73,7 @@ class Emulator:
         self.fires = self.actions[1] == FIRE and len(self.actions) > 2  # to begin; as the authors
         height, width = self.ale.getScreenDims()
         self.screens = np.empty((2, height, width), np.uint8)  # the last two
-        self.camera = Camera(height, width)
+        self.scanner = Scanner(height, width)
         self.frames = np.zeros((STACK, SIDE, SIDE), np.uint8)  # the oldest first
         self.ram = np.empty(self.ale.getRAMSize(), np.uint8)
         self.over = False
@@ -100,7 +100,7 @@ class Emulator:
             self.step(index)
             if self.over:
                 self._start()
-        self.camera.take(self.screens, self.frames)
+        self.scanner.take(self.screens, self.frames)
         self.frames[:] = self.frames[-1]
         self.ale.getRAM(self.ram)
 
@@ -120,7 +120,7 @@ class Emulator:
                 self.over = True
                 break
         if look:
-            self.camera.take(self.screens, self.frames)
+            self.scanner.take(self.screens, self.frames)
         ale.getRAM(self.ram)
         return reward
 

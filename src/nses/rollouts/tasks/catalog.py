@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from nses.errors import UsageError
-from nses.rollouts.behaviors import Behavior, load_attribute, parse_behavior
+from nses.rollouts.behaviors import PLACE, Behavior, load_attribute, parse_behavior
 from nses.rollouts.episode import Player
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.mlp import MLP
@@ -16,7 +16,6 @@ from nses.rollouts.tasks.task import Task
 from nses.rollouts.tasks.trap import trap_of
 
 DEFAULT_BEHAVIOR = "final-observation"
-BODY_BEHAVIOR = "final:x,y"
 BODIES = {
     "humanoid": "NSES/Humanoid-v0",
     "humanoid-trap": "NSES/HumanoidTrap-v0",
@@ -79,7 +78,7 @@ def _point_trap(arguments: dict[str, Any], max_steps: int | None) -> Task:
     return Task(
         name="point-trap",
         make=partial(gymnasium.make_environment, spec, arguments),
-        behavior=parse_behavior(point.BEHAVIOR),
+        behavior=parse_behavior(PLACE),
         step_limit=gymnasium.step_limit_of("point-trap", point.STEPS, max_steps),
         goal=point.OUTSIDE,
         native=partial(point.native, half_width=half_width) if known else None,
@@ -95,7 +94,7 @@ def _body(name: str, identifier: str, arguments: dict[str, Any], max_steps: int 
     return Task(
         name=name,
         make=partial(gymnasium.make_environment, spec, arguments),
-        behavior=parse_behavior(BODY_BEHAVIOR),
+        behavior=parse_behavior(PLACE),
         step_limit=gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps),
         goal=trap.outside if trap and settings["reward"] == "forward" else None,
         native=partial(_body_native, arguments=settings) if known else None,
@@ -104,7 +103,7 @@ def _body(name: str, identifier: str, arguments: dict[str, Any], max_steps: int 
 
 def _body_native(task: Task, policy: Policy, arguments: dict[str, Any]) -> Player | None:
     """The compiled loop, for an MLP and the behavior that it knows."""
-    if type(policy) is not MLP or task.behavior.name != BODY_BEHAVIOR:
+    if type(policy) is not MLP or task.behavior.name != PLACE:
         return None
     from nses.rollouts.tasks import mujoco
 

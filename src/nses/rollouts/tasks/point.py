@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from nses.core.moments import Moments, initial
 from nses.errors import UsageError
+from nses.rollouts.behaviors import PLACE
 from nses.rollouts.episode import Episode, action_noise_of
 from nses.rollouts.native.network import ACTIVATIONS
 from nses.rollouts.native.point import (
@@ -39,7 +40,6 @@ HALF_WIDTH = 1.75
 PAPER = Trap()
 OUTSIDE = PAPER.back + RADIUS  # x beyond which the robot has left the trap
 START_NOISE = 0.1
-BEHAVIOR = "final:x,y"
 BOUNDS = np.array([100.0, 100.0, 1.0, 1.0, 10.0, 10.0])  # of observations; never near in STEPS
 
 
@@ -177,7 +177,7 @@ class PointPlayer:
 
 def native(task: Task, policy: Policy, half_width: float) -> PointPlayer | None:
     """The compiled loop, for an MLP that fits and the behavior that it knows."""
-    if type(policy) is not MLP or task.behavior.name != BEHAVIOR:
+    if type(policy) is not MLP or task.behavior.name != PLACE:
         return None
     fits = (policy.sizes[0], policy.sizes[-1]) == (OBSERVATIONS, ACTIONS)
     return PointPlayer(task, policy, half_width) if fits else None

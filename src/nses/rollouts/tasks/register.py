@@ -6,7 +6,7 @@ from gymnasium.envs.registration import register, registry
 
 POINT = "nses.rollouts.tasks.point:PointTrapEnv"
 BODY = "nses.rollouts.tasks.mujoco:BodyEnv"
-ATARI = "nses.rollouts.tasks.atari:AtariEnv"
+GAME = "nses.rollouts.tasks.atari:AtariEnv"
 PAPER_TRAP: dict[str, float] = {}  # the walls of the paper are the default ones
 SWIMMER_TRAP = {"back": 4.5, "half_width": 3.5, "depth": 2.0}  # wider: it is three metres long
 
@@ -26,7 +26,7 @@ ENVIRONMENTS: dict[str, tuple[str, int, dict[str, Any]]] = {
     ),
     "NSES/AntTrap-v0": (BODY, 1000, {"body": "ant", "reward": "forward", "trap": PAPER_TRAP}),
     "NSES/HalfCheetah-v0": (BODY, 1000, {"body": "halfcheetah", "reward": "directional"}),
-    "NSES/Atari-v0": (ATARI, 5000, {"game": "frostbite"}),
+    "NSES/Atari-v0": (GAME, 5000, {"game": "frostbite"}),
 }
 
 
