@@ -19,7 +19,7 @@ def test_compare_of_one_run_makes_its_page_and_of_several_one_for_all(capsys, ru
     code, out, _ = call(capsys, "compare", "runs", "--paper")
     assert code == 0
     assert "es against nsra-es" in out
-    assert "quoted from" in out
+    assert "(quoted)" in out
     assert Path("runs/report.html").exists()
 
 

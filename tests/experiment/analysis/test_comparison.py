@@ -173,7 +173,7 @@ def test_the_papers_numbers_stand_beside_ours_marked_as_quoted(tmp_path):
     console = Console(file=io.StringIO(), width=100)
     show(contest, console, paper=True)
     text = console.file.getvalue()
-    assert "quoted from" in text
+    assert "(quoted)" in text
     assert "37.1" in text
     assert [row.paper for row in contest.rows] == [37.1]
 

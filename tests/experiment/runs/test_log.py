@@ -31,7 +31,7 @@ def report(**changes):
         "generation": 3, "member": 1, "score": 2.0, "best": 2.5, "return_mean": 1.0,
         "return_best": 3.0, "weight": 1.0, "novelty_mean": 0.5, "archive_size": 8, "episodes": 100,
         "env_steps": 1000, "failed": 0, "blown_up": 0, "gradient_norm": 1.0, "behavior": (1.0, 2.0),
-        "selection": (0.5, 0.5), "restarts": 0, "candidates": CANDIDATES,
+        "selection": (0.5, 0.5), "restarts": 0, "evaluation": CANDIDATES,
     }  # fmt: skip
     return Report(**(values | changes))
 

@@ -199,7 +199,7 @@ def test_a_comparison_shows_scores_differences_and_every_run(eight, tmp_path, vi
     assert seen.drawn("exploration-0") == 8
     assert seen.drawn("weight-0") == 2
     heads, *rows = page.locator("table").first.locator("tr").all_inner_texts()
-    assert "quoted from the paper" in heads
+    assert "paper (quoted)" in heads
     assert [row.split()[0] for row in rows] == list(ALGORITHMS)
     assert page.locator("table").nth(1).locator("tbody tr").count() == 6
     page.click("summary")

@@ -52,7 +52,7 @@ def scores(contest: Contest, *, paper: bool) -> Table[Row]:
         title = f"{solved}\n(> {short(contest.goal)})"
         columns.append(Column(title, plain(lambda row: f"{row.reached} of {row.runs}")))
     if paper:
-        columns.append(Column("quoted from\nthe paper", plain(lambda row: number(row.paper))))
+        columns.append(Column("paper\n(quoted)", plain(lambda row: number(row.paper))))
     return Table("Scores", tuple(columns), contest.rows, SCORES)
 
 
