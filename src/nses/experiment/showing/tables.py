@@ -40,7 +40,7 @@ def scores(contest: Contest, *, paper: bool) -> Table[Row]:
     colors = dict(zip((row.label for row in contest.rows), paints, strict=True))
     columns = [
         Column[Row]("algorithm", lambda row: Cell(row.label, color=colors[row.label])),
-        Column[Row]("runs\nended", plain(lambda row: f"{row.done} of {row.runs}")),
+        Column[Row]("runs", plain(_ended)),
         Column[Row]("median", _best, INTERVAL),
         Column[Row]("IQM", plain(lambda row: number(row.best_iqm))),
         Column[Row]("least to most", plain(_range), narrow=False),
@@ -49,11 +49,15 @@ def scores(contest: Contest, *, paper: bool) -> Table[Row]:
     ]
     if contest.goal is not None:
         solved = "out" if contest.task.endswith("-trap") else "solved"
-        title = f"{solved}\n(> {short(contest.goal)})"
-        columns.append(Column(title, plain(lambda row: f"{row.reached} of {row.runs}")))
+        title = f"{solved}\n> {short(contest.goal)}"
+        columns.append(Column(title, plain(lambda row: f"{row.reached}/{row.runs}")))
     if paper:
         columns.append(Column("paper\n(quoted)", plain(lambda row: number(row.paper))))
     return Table("Scores", tuple(columns), contest.rows, SCORES)
+
+
+def _ended(row: Row) -> str:
+    return f"{row.runs}" if row.done == row.runs else f"{row.done} of {row.runs} ended"
 
 
 def _best(row: Row) -> Cell:
