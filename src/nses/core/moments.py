@@ -1,4 +1,4 @@
-"""Running moments of observations, one set per member (PAPER: input normalisation)."""
+"""Running moments of observations, one set per member."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,4 @@
-"""Random play, which shows virtual batch norm what a task looks like (PAPER: policies)."""
+"""Random play, which shows virtual batch norm what a task looks like."""
 
 from contextlib import suppress
 from typing import Any

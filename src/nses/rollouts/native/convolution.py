@@ -1,4 +1,4 @@
-"""The compiled convolutional network of Atari (PAPER: policies) and its virtual batch norm."""
+"""The compiled convolutional network of Atari and its virtual batch norm."""
 
 from typing import NamedTuple
 

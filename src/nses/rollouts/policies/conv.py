@@ -1,4 +1,4 @@
-"""The convolutional network of the paper's Atari games, any number of actions (PAPER: policies)."""
+"""The convolutional network of the paper's Atari games, any number of actions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The multilayer perceptron of the paper's humanoid, any size (PAPER: policies)."""
+"""The multilayer perceptron of the paper's humanoid, any size."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
