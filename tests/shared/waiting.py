@@ -26,9 +26,16 @@ def gone(processes: Iterable[psutil.Process | int]) -> bool:
     alive = [p for p in map(_process, processes) if p is not None]
     end = time.monotonic() + SOON
     while alive and time.monotonic() < end:
-        alive = [p for p in alive if p.is_running() and p.status() != psutil.STATUS_ZOMBIE]
+        alive = [p for p in alive if _lives(p)]
         time.sleep(0.01)
     return not alive
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it ended between the two questions
+        return False
 
 
 def _process(process: psutil.Process | int) -> psutil.Process | None:
@@ -52,6 +59,9 @@ def end_session(process: subprocess.Popen[str]) -> None:
 
 def cpu_seconds(pid: int) -> float:
     """Processor time of a program and its children: how far it got, however busy the machine."""
-    program = psutil.Process(pid)
-    times = [p.cpu_times() for p in (program, *program.children(recursive=True))]
-    return sum(t.user + t.system for t in times)
+    program, total = psutil.Process(pid), 0.0
+    for process in (program, *program.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):  # a child may end while we look
+            times = process.cpu_times()
+            total += times.user + times.system
+    return total
