@@ -16,9 +16,11 @@ settings.load_profile("nses")
 
 
 def pytest_configure() -> None:
-    """Programs that tests start listen to Ctrl-C, also where the tests run in the background."""
+    """Programs that tests start hear Ctrl-C and SIGHUP, also in the background or under nohup."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture
