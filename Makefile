@@ -1,8 +1,8 @@
-# Everything sets itself up: a machine with Python 3.11+ and make is enough.
+# Every target installs what it needs: a machine with Python 3.11+ and make is enough.
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# All cores; a core that runs out of tests takes over from another one.
+# All cores; a core that runs out of tests takes some from another one.
 PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist worksteal
 
 .DEFAULT_GOAL := help
@@ -13,28 +13,28 @@ help:  ## list these commands
 
 install: .venv/.installed-all  ## install nses with all extras into .venv
 
-demo: .venv/.installed  ## train all four algorithms on point-trap: a table and a picture in minutes
+demo: .venv/.installed  ## train all four algorithms on point-trap: tables and figures in minutes
 	$(BIN)/nses reproduce point-trap --recipe laptop --runs 5 --directory demo
 
 test: .venv/.installed-dev  ## run every test (under 9 minutes on two cores)
 	$(PYTEST)
 
-check: lint  ## the same as lint, and the fast tests: before every commit
+check: lint  ## run lint and the fast tests: before every commit
 	$(PYTEST) -m "not slow"
 
-lint: .venv/.installed-dev  ## format, lint, types and import layers
+lint: .venv/.installed-dev  ## check format, lint, types and import layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/pyright
 
-bench: .venv/.installed-dev  ## measure, also other libraries (1.5 GB, once); results go to benchmarks/results
+bench: .venv/.installed-dev  ## run the benchmarks into benchmarks/results, other libraries too (1.5 GB, once)
 	$(BIN)/python -m benchmarks
 
-fuzz: .venv/.installed-dev  ## damage runs and command lines for ten minutes; FUZZ="--seed 1" for others
+fuzz: .venv/.installed-dev  ## damage runs and command lines for ten minutes; FUZZ="--seed 1" tries others
 	$(BIN)/python -m benchmarks fuzz --seconds 600 $(FUZZ)
 
-soak: .venv/.installed-dev  ## train for ten minutes while everything goes wrong; SOAK="--seed 1" likewise
+soak: .venv/.installed-dev  ## train for ten minutes while everything goes wrong; SOAK="--seed 1" tries other faults
 	$(BIN)/python -m benchmarks soak --seconds 600 $(SOAK)
 
 clean:  ## remove the environment, compiled code and caches (runs stay)
@@ -44,11 +44,11 @@ clean:  ## remove the environment, compiled code and caches (runs stay)
 
 .venv/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "nses needs Python 3.11 or newer; say which with: make PYTHON=python3.12"; exit 1; }
+	  { echo "nses needs Python 3.11 or newer; name one with: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv .venv
 	@touch $@
 
-# One stamp per set of extras, so that nothing is installed twice; each later one adds to the former.
+# One stamp per set of extras, so that nothing is installed twice; each set includes the one before.
 .venv/.installed: pyproject.toml constraints.txt | .venv/.created
 	$(PIP) install --quiet --constraint constraints.txt --editable .
 	@touch $@
