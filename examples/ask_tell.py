@@ -1,4 +1,4 @@
-"""Ask and tell: bring your own evaluation, here a function of two numbers with a deceptive slope.
+"""Ask and tell: bring your own evaluation, here a function with a deceptive slope.
 
 python examples/ask_tell.py
 """
@@ -9,7 +9,7 @@ import nses
 
 
 def evaluate(theta: np.ndarray) -> tuple[float, np.ndarray]:
-    """A hill at x = 1 before a higher one at x = 4; the behavior is where theta stands."""
+    """A hill at x = 1 in front of a higher one at x = 4; the behavior is x, the mean of theta."""
     x = float(theta.mean())
     return np.exp(-((x - 1) ** 2)) + 3 * np.exp(-((x - 4) ** 2)), np.array([x])
 

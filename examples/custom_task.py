@@ -1,7 +1,7 @@
-"""A task of your own: an environment, what to look at in it, and a policy that solves it.
+"""A task of your own: an environment, its behavior, and a policy that solves it.
 
-A walker on a ridge is paid for height. To the left a small hill begins at once; the high mountain
-stands on the right, behind a valley. Reward alone leads up the small hill, novelty leads on.
+A walker on a ridge is rewarded for height. On its left is a small hill; on its right, behind a
+valley, is a high mountain. Reward alone leads up the small hill; novelty leads on to the mountain.
 
     python examples/custom_task.py
 """
@@ -43,13 +43,13 @@ class Ridge(gym.Env[Any, Any]):
 
 
 def place(observation: Any, info: dict[str, Any]) -> list[float]:
-    """The behavior, looked at after the last step: where the walker stands."""
+    """The behavior, measured after the last step: where the walker stands."""
     return [observation[0]]
 
 
 def main() -> None:
     task = nses.Task("ridge", make=Ridge, behavior=nses.Behavior("place", place), step_limit=50)
-    nses.check_task(task)  # says what is wrong, if anything is
+    nses.check_task(task)  # raises an error that says what is wrong, if anything is
 
     run = nses.train(task, algorithm="nsr-es", seed=1, generations=120, n=40, hidden=(8,))
 
@@ -58,7 +58,7 @@ def main() -> None:
     observation, _ = environment.reset(seed=0)
     for _ in range(task.step_limit):
         observation, *_ = environment.step(policy(observation))
-    print(f"The best policy walks to {observation[0]:.2f}, {height(observation[0]):.2f} high.")
+    print(f"The best policy walks to {observation[0]:.2f}, at height {height(observation[0]):.2f}.")
     print(f"The hill is at {HILL}, the mountain at {MOUNTAIN}.")
 
 

@@ -1,4 +1,4 @@
-"""ES, NS-ES, NSR-ES and NSRA-ES (Conti et al. 2018) in 100 lines; nses is tested against them.
+"""ES, NS-ES, NSR-ES and NSRA-ES (Conti et al. 2018) in 100 lines; nses is tested against this file.
 
 theta: M parameter vectors   f: return   b: behavior   A: archive   N: novelty   w: weight of reward
 """
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Objective = Callable[[Array, Array, float], Array]
-OBJECTIVES: dict[str, Objective] = {  # the lines in which the four differ; f and N are ranks
+OBJECTIVES: dict[str, Objective] = {  # the only lines in which the four differ; f and N are ranks
     "es": lambda f, N, w: f,
     "ns-es": lambda f, N, w: N,
     "nsr-es": lambda f, N, w: (f + N) / 2,
@@ -82,7 +82,7 @@ def search(
 
 
 def walk(theta: Array, t: int, members: Sequence[int]) -> tuple[Array, Array]:
-    """Ten moves, paid for the last x; straight ahead waits a trap, open to the left."""
+    """Ten moves, rewarded by the final x; straight ahead is a trap, open to the left."""
     b = np.zeros((len(theta), 2))
     for move in np.tanh(theta.reshape(len(theta), 10, 2)).swapaxes(0, 1):
         x, y = (b + move).T

@@ -1,4 +1,4 @@
-"""Your own loop: a search is iterated, so you can log, stop or change anything.
+"""Your own loop: you iterate over a search, so you can log, stop or change anything.
 
 python examples/own_loop.py
 """

@@ -1,16 +1,16 @@
-"""Another library on our environments: PPO of Stable-Baselines3 swims into the trap.
+"""Another library on our environments: PPO from Stable-Baselines3 swims into the trap.
 
 python examples/train_with_sb3.py [STEPS]
 """
 
-# Not among the packages that nses needs:
+# Stable-Baselines3 is not a dependency of nses:
 # pyright: reportMissingImports=false
 
 import sys
 
 import gymnasium as gym
 
-import nses  # noqa: F401  (makes the ids that begin with NSES/ known)
+import nses  # noqa: F401  (registers the ids that begin with NSES/)
 
 try:
     from stable_baselines3 import PPO
