@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME...]`: measures, prints a table and keeps it in benchmarks/results.
 
 A NAME is a measure or a topic, which is all its measures. Every topic has a file of its own.
-`python -m benchmarks fuzz` and `python -m benchmarks soak` measure nothing: they try to break it.
+`fuzz` and `soak` measure nothing: they try to break it. `mutants` tries the tests instead.
 """
 
 import importlib
@@ -19,7 +19,7 @@ TOPICS = {
     "atari": atari.MEASURES,
     "experiments": experiments.MEASURES,
 }
-TRIALS = ("fuzz", "soak")  # programs with arguments of their own
+TRIALS = ("fuzz", "soak", "mutants")  # programs with arguments of their own
 HEAD = ["| measure | result | bound | met | repeat with |", "|---|---|---|---|---|"]
 
 

@@ -1,0 +1,299 @@
+"""`python -m benchmarks mutants`: would the tests of `core` notice a wrong line?
+
+Changes one operator, number or condition of `core` at a time and runs the tests of `core` on it. A
+mutant that passes them all has survived: either a test is missing, or the change means nothing,
+which `benchmarks/survivors.py` then explains.
+"""
+
+import argparse
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from queue import SimpleQueue
+from random import Random
+
+from benchmarks.survivors import REASONS
+
+ROOT = Path(__file__).parents[1]
+CORE = Path("src/nses/core")
+COPIED = ("src", "tests", "examples", "benchmarks", "pyproject.toml")
+ORACLES = ("tests/core", "tests/test_authors_numbers.py")
+LONGEST = 900.0  # seconds of a mutant's tests; one that hangs is noticed, too
+
+OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
+    ast.Add: ("+", "-"),
+    ast.Sub: ("-", "+"),
+    ast.Mult: ("*", "/"),
+    ast.Div: ("/", "*"),
+    ast.FloorDiv: ("//", "*"),
+    ast.Pow: ("**", "*"),
+    ast.LShift: ("<<", ">>"),
+    ast.BitAnd: ("&", "|"),
+    ast.BitOr: ("|", "&"),
+    ast.Lt: ("<", "<="),
+    ast.LtE: ("<=", "<"),
+    ast.Gt: (">", ">="),
+    ast.GtE: (">=", ">"),
+    ast.Eq: ("==", "!="),
+    ast.NotEq: ("!=", "=="),
+    ast.Is: ("is", "is not"),
+    ast.IsNot: ("is not", "is"),
+    ast.In: ("in", "not in"),
+    ast.NotIn: ("not in", "in"),
+    ast.And: ("and", "or"),
+    ast.Or: ("or", "and"),
+}
+OPPOSITES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A file of `core` with source[start:stop] replaced by `after`."""
+
+    file: str
+    start: int
+    stop: int
+    after: str
+    source: str
+
+    @property
+    def text(self) -> str:
+        return self.source[: self.start] + self.after + self.source[self.stop :]
+
+    @property
+    def line(self) -> int:
+        return self.source.count("\n", 0, self.start) + 1
+
+    @property
+    def name(self) -> str:
+        """The line before and after, which stays what it is when lines above it change."""
+        first = self.source.rfind("\n", 0, self.start) + 1
+        last = self.source.find("\n", self.stop)
+        old = self.source[first:last]
+        new = old[: self.start - first] + self.after + old[self.stop - first :]
+        return f"{old.strip()}  →  {new.strip()}"
+
+
+def mutants_of(file: str, source: str) -> Iterator[Mutant]:
+    """All of a file, in the order in which they stand."""
+    places = [0]
+    for line in source.splitlines(keepends=True):
+        places.append(places[-1] + len(line))
+
+    def place(line: int, column: int) -> int:
+        text = source.splitlines()[line - 1].encode()[:column].decode()  # columns count bytes
+        return places[line - 1] + len(text)
+
+    def span(node: ast.expr) -> tuple[int, int]:
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        first = place(node.lineno, node.col_offset)
+        return first, place(node.end_lineno, node.end_col_offset)
+
+    def between(left: ast.expr, right: ast.expr, kind: ast.AST) -> Iterator[Mutant]:
+        if type(kind) in OPERATORS:
+            old, new = OPERATORS[type(kind)]
+            start = source.index(old, span(left)[1], span(right)[0])
+            yield Mutant(file, start, start + len(old), new, source)
+
+    for node in _judged(ast.parse(source)):
+        match node:
+            case ast.Constant(value=bool() | int() | float() as value):
+                yield Mutant(file, *span(node), _other(value), source)
+            case ast.UnaryOp(op=ast.USub()):
+                yield Mutant(file, span(node)[0], span(node)[0] + len("-"), "", source)
+            case ast.UnaryOp(op=ast.Not()):
+                yield Mutant(file, span(node)[0], span(node)[0] + len("not"), "", source)
+            case ast.BinOp(left=left, op=kind, right=right):
+                yield from between(left, right, kind)
+            case ast.AugAssign(target=ast.expr() as left, op=kind, value=right):
+                yield from between(left, right, kind)
+            case ast.Compare(left=left, ops=kinds, comparators=others):
+                for a, kind, b in zip([left, *others], kinds, others, strict=False):
+                    yield from between(a, b, kind)
+            case ast.BoolOp(op=kind, values=[first, second, *_]):
+                yield from between(first, second, kind)
+            case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+                start, stop = span(test)
+                yield Mutant(file, start, stop, f"(not ({source[start:stop]}))", source)
+            case ast.Name(id=name) | ast.Attribute(attr=name) if name in OPPOSITES:
+                stop = span(node)[1]
+                yield Mutant(file, stop - len(name), stop, OPPOSITES[name], source)
+            case _:
+                pass
+
+
+def _other(value: bool | int | float) -> str:
+    if isinstance(value, bool):
+        return str(not value)
+    return str(value + 1) if isinstance(value, int) else str(2 * value or 1.0)
+
+
+def _judged(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that compute: no types, messages, decorators or assertions."""
+    for name, field in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list", "type_params"):
+            continue
+        for child in field if isinstance(field, list) else [field]:
+            if not isinstance(child, ast.AST) or isinstance(child, ast.Raise | ast.Assert):
+                continue
+            if isinstance(child, ast.JoinedStr) or _names_a_type(child):
+                continue
+            yield child
+            yield from _judged(child)
+
+
+def _names_a_type(node: ast.AST) -> bool:
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name[0].isupper() and not name.isupper()
+        case _:
+            return False
+
+
+class Bench:
+    """A copy of the project in which one mutant at a time is tried."""
+
+    def __init__(self, place: Path, cache: Path):
+        self.place = place
+        for name in COPIED:
+            source = ROOT / name
+            copy = shutil.copytree if source.is_dir() else shutil.copy2
+            copy(source, place / name)
+        for folder in [*place.rglob("__pycache__")]:
+            shutil.rmtree(folder)
+        self.environment = {
+            **os.environ,
+            "PYTHONPATH": str(place / "src"),
+            "PYTHONDONTWRITEBYTECODE": "1",  # files change within a second and keep their size
+            "NUMBA_CACHE_DIR": str(cache),
+        }
+        self.compiled = cache / "nses" / "compiled"
+        if not self.passes([*ORACLES]):
+            raise SystemExit("the tests fail without any mutant: mend them first.")
+        self.warm = self.key()
+
+    def key(self) -> str:
+        """The name of the directory that this version of `core` caches its compiled code in."""
+        code = "from nses.core.compiled import key; print(key())"
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=self.environment, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    def kills(self, mutant: Mutant) -> bool:
+        file = self.place / CORE / mutant.file
+        kept = file.with_suffix(".kept")
+        shutil.copy2(file, kept)
+        try:
+            file.write_text(mutant.text)
+            self.share(mutant.file)
+            twin = f"tests/core/test_{mutant.file}"
+            return not (self.passes([twin]) and self.passes([*ORACLES, f"--deselect={twin}"]))
+        finally:
+            kept.replace(file)  # with its time: what was compiled from it is valid again
+
+    def share(self, file: str) -> None:
+        """Spares compiling again what the mutant does not touch. Numba itself sees edited files."""
+        if file in ("moments.py", "compiled.py"):  # constants of it are compiled into other files
+            return
+        directory = self.compiled / self.key()
+        if directory.name and not directory.exists():
+            directory.symlink_to(self.compiled / self.warm)
+
+    def passes(self, tests: list[str]) -> bool:
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
+        try:
+            done = subprocess.run(
+                [*command, *tests],
+                cwd=self.place,
+                env=self.environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                timeout=LONGEST,
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == 0
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser("python -m benchmarks mutants", description=__doc__)
+    parser.add_argument("--sample", type=int, help="try so many, chosen by the seed (all)")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
+    parser.add_argument("--workers", type=int, default=2, help="how many at a time (2)")
+    parser.add_argument("--files", nargs="+", help="of core (all)")
+    given = parser.parse_args(arguments)
+    files = given.files or sorted(path.name for path in (ROOT / CORE).glob("*.py"))
+    mutants = [m for f in files for m in mutants_of(f, (ROOT / CORE / f).read_text())]
+    if given.sample:
+        mutants = Random(given.seed).sample(mutants, min(given.sample, len(mutants)))
+    print(f"{len(mutants)} mutants of {len(files)} files", flush=True)
+    with tempfile.TemporaryDirectory(prefix="nses-mutants-") as name:
+        survivors = tried(mutants, Path(name), given.workers)
+    report(mutants, survivors, " ".join(arguments))
+    return 1 if any(m.name not in REASONS for m in survivors) else 0
+
+
+def tried(mutants: list[Mutant], place: Path, workers: int) -> list[Mutant]:
+    """Those that the tests let pass."""
+    free: SimpleQueue[Bench] = SimpleQueue()
+    begin = time.monotonic()
+    for i in range(workers):
+        free.put(Bench(_made(place / str(i)), place / f"cache-{i}"))
+
+    def try_one(numbered: tuple[int, Mutant]) -> bool:
+        i, mutant = numbered
+        bench = free.get()
+        try:
+            killed = bench.kills(mutant)
+        finally:
+            free.put(bench)
+        if not killed:
+            known = "explained" if mutant.name in REASONS else "SURVIVED"
+            print(f"{known}: {mutant.file}:{mutant.line}: {mutant.name}", flush=True)
+        if i % 50 == 49:
+            print(f"{i + 1} tried in {(time.monotonic() - begin) / 60:.0f} min", flush=True)
+        return killed
+
+    with ThreadPoolExecutor(workers) as pool:
+        killed = list(pool.map(try_one, enumerate(mutants)))
+    return [mutant for mutant, dead in zip(mutants, killed, strict=True) if not dead]
+
+
+def _made(place: Path) -> Path:
+    place.mkdir()
+    return place
+
+
+def report(mutants: list[Mutant], survivors: list[Mutant], arguments: str) -> None:
+    """The table, printed and kept in benchmarks/results."""
+    lines = ["| file | mutants | killed | explained | missed |", "|---|---|---|---|---|"]
+    for file in sorted({m.file for m in mutants}):
+        alive = [m for m in survivors if m.file == file]
+        explained, count = sum(m.name in REASONS for m in alive), _count(mutants, file)
+        cells = (file, count, count - len(alive), explained, len(alive) - explained)
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    killed = len(mutants) - len(survivors)
+    lines += ["", f"{killed} of {len(mutants)} killed ({killed / len(mutants):.1%}).", ""]
+    for m in survivors:
+        lines.append(f"- {m.file}: `{m.name}`: {REASONS.get(m.name, 'no test notices')}")
+    text = "\n".join(lines)
+    print(text)
+    today = date.today().isoformat()
+    command = f"python -m benchmarks mutants {arguments}".strip()
+    file = ROOT / "benchmarks" / "results" / f"{today}-mutants.md"
+    file.write_text(f"# Mutants of core, {today}\n\n`{command}`\n\n{text}\n")
+
+
+def _count(mutants: list[Mutant], file: str) -> int:
+    return sum(m.file == file for m in mutants)
