@@ -1,26 +1,23 @@
 """`python -m benchmarks [NAME...]`: measures, prints a table and keeps it in benchmarks/results.
 
 A NAME is a measure or a topic, which is all its measures. Every topic has a file of its own.
-`fuzz` and `soak` measure nothing: they try to break it. `mutants` tries the tests instead.
+`fuzz` and `soak` measure nothing: they try to break it. `mutants` tries the tests
+instead, `against COMMIT` compares the speed of two versions.
 """
 
 import importlib
 import sys
-from datetime import date
-from pathlib import Path
 
 from benchmarks import atari, bodies, experiments, foundation
-from nses.experiment.runs.document import current_versions
+from benchmarks.table import HEAD, keep, line_of
 
-RESULTS = Path(__file__).parent / "results"
 TOPICS = {
     "foundation": foundation.MEASURES,
     "mujoco": bodies.MEASURES,
     "atari": atari.MEASURES,
     "experiments": experiments.MEASURES,
 }
-TRIALS = ("fuzz", "soak", "mutants")  # programs with arguments of their own
-HEAD = ["| measure | result | bound | met | repeat with |", "|---|---|---|---|---|"]
+TRIALS = ("fuzz", "soak", "mutants", "against")  # programs with arguments of their own
 
 
 def main(names: list[str]) -> int:
@@ -44,22 +41,10 @@ def main(names: list[str]) -> int:
 def rows_of(topic: str, name: str) -> list[str]:
     """The lines of one measure, printed as they come."""
     rows = []
-    for m in TOPICS[topic][name]():
-        met = "yes" if m.met else "NO"
-        rows.append(
-            f"| {m.what} | {m.result:.3g} {m.unit} | {m.bound} | {met} "
-            f"| `python -m benchmarks {name}` |"
-        )
+    for measure in TOPICS[topic][name]():
+        rows.append(line_of(measure, name))
         print(rows[-1], flush=True)
     return rows
-
-
-def keep(title: str, rows: list[str]) -> None:
-    versions = ", ".join(f"{name} {version}" for name, version in current_versions().items())
-    today = date.today().isoformat()
-    file = RESULTS / f"{today}-{title}.md"
-    file.write_text(f"# {title}, {today}\n\n{versions}\n\n" + "\n".join([*HEAD, *rows]) + "\n")
-    print(f"\nkept in {file.relative_to(Path.cwd())}", flush=True)
 
 
 if __name__ == "__main__":
