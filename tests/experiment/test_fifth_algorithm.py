@@ -10,7 +10,7 @@ import nses
 from nses.cli import main
 from nses.core.algorithms import ALGORITHMS, Algorithm
 from nses.core.weight import keep
-from nses.experiment.reproduce import arms_of
+from nses.experiment.arms import arms_of
 
 PLAIN = ["--recipe", "smoke", "--backend", "serial", "--no-tensorboard", "--no-pictures"]
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from nses.core.algorithms import ALGORITHMS
 from nses.experiment import fleet
 from nses.experiment.fleet import Job, Reached, reached
-from nses.experiment.reproduce import View, arms_of, command, finished, reproduce, settings_from
+from nses.experiment.reproduce import View, command, finished, reproduce, settings_from
 from nses.experiment.runs.run import load
 from nses.experiment.settings.config import changed
 from nses.experiment.settings.recipes import recipe
@@ -201,6 +201,10 @@ def test_a_run_that_was_trained_further_is_refused_since_that_would_be_unfair(do
         ({"side_by_side": 0}, "side_by_side must be at least 1"),
         ({"settings": {"seed": 3, "algorithm": "es"}}, "settings cannot change algorithm, seed"),
         ({"settings": {"sgima": 3}}, "did you mean 'sigma'"),
+        (
+            {"experiment": "point-trap-1.5", "settings": {"environment": {"half_width": 2}}},
+            "settings cannot change environment: point-trap-1.5 is about it",
+        ),
     ],
 )
 def test_wrong_arguments_are_explained_and_nothing_is_written(wrong, message, tmp_path):
@@ -259,19 +263,6 @@ def test_elsewhere_there_is_a_line_now_and_then_and_nothing_in_between():
     view.update(some_progress())
     view.update(some_progress())
     assert text.getvalue() == ("1/2 runs, 7/10 generations, 0:06 left; best es 3.25, ns-es -1.5\n")
-
-
-@pytest.mark.parametrize("experiment", ["atari", "seaquest-weight", "humanoid"])
-def test_an_experiment_has_arms(experiment):
-    arms = arms_of(experiment)
-    assert len(arms) == {"atari": 48, "seaquest-weight": 2, "humanoid": 4}[experiment]
-    assert len({arm.directory for arm in arms}) == len(arms)
-
-
-def test_the_weight_study_compares_two_patiences_on_seaquest():
-    assert [
-        (a.task, a.algorithm, a.settings["weight_patience"]) for a in arms_of("seaquest-weight")
-    ] == [("atari:seaquest", "nsra-es", 50), ("atari:seaquest", "nsra-es", 10)]
 
 
 def test_a_job_has_the_settings_of_its_run_in_its_place():

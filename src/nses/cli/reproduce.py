@@ -12,8 +12,9 @@ from nses.cli.arguments import parse, terminal
 @dataclass(frozen=True)
 class Arguments:
     experiment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="EXPERIMENT")]
-    """A task, on which all four algorithms are trained; atari, all twelve games of the paper;
-    or seaquest-weight, its study of how fast the weight adapts."""
+    """A task, on which all four algorithms are trained; point-trap-1.5, with the paper's width of
+    the trap; atari, all twelve games of the paper; or seaquest-weight, its study of how fast the
+    weight adapts."""
     recipe: Literal["paper", "laptop", "smoke"] = "laptop"
     """The settings of every run."""
     runs: int = 5

@@ -5,7 +5,7 @@ import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +15,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from nses.core.algorithms import ALGORITHMS
 from nses.errors import RunsFailed, Stopped, UsageError
 from nses.execution.cpus import usable_cpus
 from nses.experiment.analysis.comparison import contests_of
 from nses.experiment.analysis.gather import gathered
+from nses.experiment.arms import arms_of
 from nses.experiment.fleet import Job, Progress, Reached, reached, train_all
 from nses.experiment.runs.document import CONFIG
 from nses.experiment.runs.place import same_place
@@ -30,36 +30,12 @@ from nses.experiment.settings.recipes import recipe as recipe_of
 from nses.experiment.showing.progress import PLAIN_SECONDS
 from nses.experiment.showing.publish import publish
 from nses.experiment.showing.terminal import grid_with
-from nses.rollouts.tasks.catalog import ATARI, PAPER_GAMES, make_task
+from nses.rollouts.tasks.catalog import make_task
 from nses.words import duration, say, short
 
 # What no setting of a user can change.
 FIXED = frozenset(name for name, known in SETTINGS.items() if known.experiment)
 MOST_RUNS = 10_000  # of each algorithm
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One of the things that an experiment compares: an algorithm on a task, over all seeds."""
-
-    task: str
-    algorithm: str
-    settings: Mapping[str, Any] = field(default_factory=dict)  # by which it differs from another
-
-    @property
-    def directory(self) -> str:
-        words = [self.algorithm, *(f"{k}-{v}" for k, v in self.settings.items())]
-        return f"{slug(self.task)}/{slug('-'.join(words))}"
-
-
-def arms_of(experiment: str) -> list[Arm]:
-    """All four algorithms on a task, on all games of the paper, or its study of the weight."""
-    if experiment == "seaquest-weight":
-        patience = [{"weight_patience": t_w} for t_w in (50, 10)]
-        return [Arm("atari:seaquest", "nsra-es", settings) for settings in patience]
-    games = [ATARI + game for game in PAPER_GAMES]
-    tasks = games if experiment == "atari" else [experiment]
-    return [Arm(task, algorithm) for task in tasks for algorithm in ALGORITHMS]
 
 
 def reproduce(
@@ -115,6 +91,9 @@ def _jobs(
     experiment: str, recipe: str, seeds: range, directory: Path, settings: Mapping[str, Any]
 ) -> list[Job]:
     arms = arms_of(experiment)
+    decided = sorted({name for arm in arms for name in arm.settings} & {*settings})
+    if decided:
+        raise UsageError(f"settings cannot change {', '.join(decided)}: {experiment} is about it.")
     natives: dict[str, bool] = {}
     for task in dict.fromkeys(arm.task for arm in arms):
         example = changed(recipe_of(task, recipe, "es"), settings)

@@ -16,6 +16,17 @@ def test_the_walls_of_the_point_trap_stand_where_the_paper_puts_them():
     assert scene.start == (0.0, 0.0)
 
 
+@pytest.mark.parametrize("task", ["point", "swimmer"])
+def test_a_control_has_a_start_and_no_walls(task):
+    free = recipe(task, "laptop", "es")
+    assert scene_of(free) == Scene((), (0.0, 0.0), LABELS)
+
+
+def test_the_point_that_is_given_a_trap_is_seen_before_it():
+    trapped = changed(recipe("point", "laptop", "es"), {"environment": ("half_width=1.75",)})
+    assert scene_of(trapped) == scene_of(TRAP)
+
+
 def test_bodies_have_the_walls_of_their_trap():
     humanoid = scene_of(recipe("humanoid-trap", "laptop", "es"))
     assert np.allclose(

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from nses.core.algorithms import ALGORITHMS
 from nses.experiment.settings.build import policy_of
 from nses.experiment.settings.recipes import GENERAL, recipe
 from nses.rollouts.tasks.catalog import make_task
@@ -11,6 +12,7 @@ from nses.rollouts.tasks.catalog import make_task
 TASKS = {
     "humanoid": "NSES/Humanoid-v0",
     "humanoid-trap": "NSES/HumanoidTrap-v0",
+    "swimmer": "NSES/Swimmer-v0",
     "swimmer-trap": "NSES/SwimmerTrap-v0",
     "ant-trap": "NSES/AntTrap-v0",
     "halfcheetah": "NSES/HalfCheetah-v0",
@@ -36,3 +38,11 @@ def test_the_papers_recipes_differ_in_their_generations():
 def test_recipes_bear_the_name_that_they_are_asked_for_by(task, name):
     config = recipe(task, name, "es")
     assert (config.task, config.recipe, config.members) == (task, name, 1)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("name", GENERAL)
+@pytest.mark.parametrize("control", ["point", "swimmer"])
+def test_a_control_has_the_settings_of_its_trap(control, name, algorithm):
+    trap = recipe(f"{control}-trap", name, algorithm)
+    assert recipe(control, name, algorithm) == replace(trap, task=control)

@@ -25,7 +25,7 @@ from nses.rollouts.tasks.register import SWIMMER_TRAP
 from nses.rollouts.tasks.task import Task
 from waiting import SOON, cpu_seconds, wait_until
 
-TASKS = ["humanoid", "humanoid-trap", "swimmer-trap", "ant-trap", "halfcheetah"]
+TASKS = ["humanoid", "humanoid-trap", "swimmer", "swimmer-trap", "ant-trap", "halfcheetah"]
 
 
 def policy_for(task, hidden=(32, 32), **settings):

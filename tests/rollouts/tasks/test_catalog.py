@@ -17,6 +17,15 @@ def test_a_shipped_task_has_a_short_name():
     assert task.native is not None
 
 
+def test_the_point_without_a_trap_may_be_given_one():
+    free, trapped = make_task("point"), make_task("point", half_width=3.0)
+    assert (free.name, free.step_limit, free.goal) == ("point", 300, None)
+    assert free.make().unwrapped.half_width is None  # type: ignore[attr-defined]
+    assert trapped.make().unwrapped.half_width == 3.0  # type: ignore[attr-defined]
+    assert trapped.goal == make_task("point-trap").goal
+    assert free.native is not None
+
+
 def test_arguments_go_to_the_environment():
     environment = make_task("point-trap", half_width=3.0).make().unwrapped
     assert isinstance(environment, PointTrapEnv)

@@ -21,6 +21,7 @@ from nses.rollouts.tasks.task import Task
 TASKS = {
     "humanoid": "NSES/Humanoid-v0",
     "humanoid-trap": "NSES/HumanoidTrap-v0",
+    "swimmer": "NSES/Swimmer-v0",
     "swimmer-trap": "NSES/SwimmerTrap-v0",
     "ant-trap": "NSES/AntTrap-v0",
     "halfcheetah": "NSES/HalfCheetah-v0",
@@ -66,6 +67,7 @@ def test_tasks_pass_our_own_check(name):
     [
         ("humanoid", 376, 17, 1000, None),
         ("humanoid-trap", 376, 17, 1000, 5.6),
+        ("swimmer", 8, 2, 400, None),
         ("swimmer-trap", 8, 2, 400, 4.6),
         ("ant-trap", 27, 8, 1000, 5.6),
         ("halfcheetah", 17, 6, 1000, None),

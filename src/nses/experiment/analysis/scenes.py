@@ -12,7 +12,7 @@ from nses.core.values import Floats
 from nses.experiment.analysis.stories import Story
 from nses.experiment.settings.config import Config
 from nses.rollouts.behaviors import PLACE
-from nses.rollouts.tasks.catalog import BODIES
+from nses.rollouts.tasks.catalog import BODIES, POINTS
 from nses.rollouts.tasks.point import HALF_WIDTH, boxes_of, walls_of
 from nses.rollouts.tasks.register import ENVIRONMENTS
 from nses.rollouts.tasks.trap import trap_of
@@ -36,8 +36,9 @@ def scene_of(config: Config) -> Scene:
     return SCENES[config.task](config.environment_arguments)
 
 
-def _point_trap(arguments: dict[str, Any]) -> Scene:
-    boxes = boxes_of(walls_of(arguments.get("half_width", HALF_WIDTH)))
+def _point(identifier: str, arguments: dict[str, Any]) -> Scene:
+    settings = {**ENVIRONMENTS[identifier][2], **arguments}
+    boxes = boxes_of(walls_of(settings.get("half_width", HALF_WIDTH)))
     return Scene(tuple(tuple(wall) for wall in boxes.tolist()), (0.0, 0.0), LABELS)
 
 
@@ -49,7 +50,7 @@ def _body(identifier: str, arguments: dict[str, Any]) -> Scene:
 
 
 SCENES: dict[str, Callable[[dict[str, Any]], Scene]] = {
-    "point-trap": _point_trap,
+    **{name: partial(_point, identifier) for name, identifier in POINTS.items()},
     **{name: partial(_body, identifier) for name, identifier in BODIES.items()},
 }
 

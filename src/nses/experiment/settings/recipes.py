@@ -79,8 +79,9 @@ _smoke = _recipe(
     retest_episodes=5,
 )
 
-# ES stays in the trap, the other three get out: about ten seconds on one core.
-_point_trap_laptop = _recipe(
+# ES stays in the trap, the other three get out: about ten seconds on one core. The task without
+# the trap is its control, and has the same settings.
+_point_laptop = _recipe(
     "laptop",
     members=5,
     generations=500,
@@ -94,7 +95,7 @@ _point_trap_laptop = _recipe(
 )
 
 # The same for a body: two to three minutes on one core.
-_swimmer_trap_laptop = _with(_laptop, members=5, generations=500, n=20, evaluation_episodes=5)
+_swimmer_laptop = _with(_laptop, members=5, generations=500, n=20, evaluation_episodes=5)
 
 # The paper's settings, scaled down to an hour or so on two cores.
 _humanoid_laptop = _recipe(
@@ -164,14 +165,16 @@ ATARI_RECIPES: dict[str, Recipe] = {
 }
 
 TASK_RECIPES: dict[str, dict[str, Recipe]] = {
-    "point-trap": {"laptop": _point_trap_laptop},
+    "point": {"laptop": _point_laptop},
+    "point-trap": {"laptop": _point_laptop},
     "humanoid": {
         "paper": _with(_paper, generations=600),
         "laptop": _humanoid_laptop,
         "smoke": _humanoid_smoke,
     },
     "humanoid-trap": {"laptop": _humanoid_laptop, "smoke": _humanoid_smoke},
-    "swimmer-trap": {"laptop": _swimmer_trap_laptop},
+    "swimmer": {"laptop": _swimmer_laptop},
+    "swimmer-trap": {"laptop": _swimmer_laptop},
     "ant-trap": {"laptop": _with(_laptop, generations=200)},
     "halfcheetah": {"laptop": _with(_laptop, generations=500)},
 }

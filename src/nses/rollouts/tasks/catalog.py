@@ -16,9 +16,11 @@ from nses.rollouts.tasks.task import Task
 from nses.rollouts.tasks.trap import trap_of
 
 DEFAULT_BEHAVIOR = "final-observation"
+POINTS = {"point": "NSES/Point-v0", "point-trap": "NSES/PointTrap-v0"}
 BODIES = {
     "humanoid": "NSES/Humanoid-v0",
     "humanoid-trap": "NSES/HumanoidTrap-v0",
+    "swimmer": "NSES/Swimmer-v0",
     "swimmer-trap": "NSES/SwimmerTrap-v0",
     "ant-trap": "NSES/AntTrap-v0",
     "halfcheetah": "NSES/HalfCheetah-v0",
@@ -71,16 +73,17 @@ def _distance(task: Task, behavior: Behavior) -> str:
     return TRACE_DISTANCE if trace else VECTOR_DISTANCE
 
 
-def _point_trap(arguments: dict[str, Any], max_steps: int | None) -> Task:
-    spec = gymnasium.spec_of("NSES/PointTrap-v0")
-    half_width = arguments.get("half_width", point.HALF_WIDTH)
-    known = set(arguments) <= {"half_width"}  # what the compiled loop knows how to do
+def _point(name: str, identifier: str, arguments: dict[str, Any], max_steps: int | None) -> Task:
+    spec = gymnasium.spec_of(identifier)
+    settings = {**spec.kwargs, **arguments}
+    half_width = settings.get("half_width", point.HALF_WIDTH)
+    known = set(settings) <= {"half_width"}  # what the compiled loop knows how to do
     return Task(
-        name="point-trap",
+        name=name,
         make=partial(gymnasium.make_environment, spec, arguments),
         behavior=parse_behavior(PLACE),
-        step_limit=gymnasium.step_limit_of("point-trap", point.STEPS, max_steps),
-        goal=point.OUTSIDE,
+        step_limit=gymnasium.step_limit_of(name, point.STEPS, max_steps),
+        goal=None if half_width is None else point.OUTSIDE,
         native=partial(point.native, half_width=half_width) if known else None,
     )
 
@@ -154,7 +157,7 @@ def _own(
 
 
 SHIPPED: dict[str, Callable[[dict[str, Any], int | None], Task]] = {
-    "point-trap": _point_trap,
+    **{name: partial(_point, name, identifier) for name, identifier in POINTS.items()},
     **{name: partial(_body, name, identifier) for name, identifier in BODIES.items()},
 }
 

@@ -1,4 +1,4 @@
-"""`point-trap`: a point robot with inertia in front of the paper's three walls."""
+"""A point robot with inertia: before the paper's three walls (`point-trap`), or free (`point`)."""
 
 import math
 from copy import copy
@@ -43,14 +43,19 @@ START_NOISE = 0.1
 BOUNDS = np.array([100.0, 100.0, 1.0, 1.0, 10.0, 10.0])  # of observations; never near in STEPS
 
 
-def walls_of(half_width: float) -> NDArray[np.float64]:
+def walls_of(half_width: float | None) -> NDArray[np.float64]:
     """Where the robot's centre cannot be: back, left and right wall as x0, x1, y0, y1, (3, 4).
 
     They stand on the centre lines of the paper's boxes; the side walls are `half_width` from the
-    middle (1.5 in the paper).
+    middle (1.5 in the paper). None: no walls, (0, 4).
     """
+    if half_width is None:
+        return np.empty((0, 4))
     if not (isinstance(half_width, Real) and 2 * RADIUS < half_width < 100):
-        raise UsageError(f"half_width must lie between {2 * RADIUS} and 100, got {half_width}.")
+        raise UsageError(
+            f"half_width must lie between {2 * RADIUS} and 100, or be null for no walls, "
+            f"got {half_width}."
+        )
     front, back = PAPER.back - PAPER.depth, PAPER.back
     lines = np.array(
         [
@@ -68,15 +73,16 @@ def boxes_of(reach: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class PointTrapEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
-    """A unicycle starts at the origin and is paid for x; the shortest way ends in a trap.
+    """A unicycle starts at the origin and is paid for x; the shortest way may end in a trap.
 
     Actions: throttle and turn in [-1, 1], with motor noise. The rewards of an episode sum to its
-    final x. `half_width` is half the distance between the side walls (1.5 in the paper).
+    final x. `half_width` is half the distance between the side walls (1.5 in the paper); without
+    it there are no walls, and no trap.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}
 
-    def __init__(self, half_width: float = HALF_WIDTH, render_mode: str | None = None):
+    def __init__(self, half_width: float | None = HALF_WIDTH, render_mode: str | None = None):
         self.half_width, self.dt = half_width, DT
         self.render_mode = render_mode
         self.walls = walls_of(half_width)
@@ -130,7 +136,7 @@ def start_state(rng: np.random.Generator) -> NDArray[np.float64]:
 class PointPlayer:
     """Whole episodes of the point robot in compiled code, bit for bit those of the environment."""
 
-    def __init__(self, task: Task, policy: MLP, half_width: float):
+    def __init__(self, task: Task, policy: MLP, half_width: float | None):
         self.policy, self.size, self.steps = policy, policy.size, task.step_limit
         self.walls, self.work = walls_of(half_width), policy.buffers()
 
@@ -175,7 +181,7 @@ class PointPlayer:
         """Nothing to release."""
 
 
-def native(task: Task, policy: Policy, half_width: float) -> PointPlayer | None:
+def native(task: Task, policy: Policy, half_width: float | None) -> PointPlayer | None:
     """The compiled loop, for an MLP that fits and the behavior that it knows."""
     if type(policy) is not MLP or task.behavior.name != PLACE:
         return None

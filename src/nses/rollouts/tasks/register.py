@@ -12,6 +12,7 @@ SWIMMER_TRAP = {"back": 4.5, "half_width": 3.5, "depth": 2.0}  # wider: it is th
 
 # id → (class, step limit, its arguments)
 ENVIRONMENTS: dict[str, tuple[str, int, dict[str, Any]]] = {
+    "NSES/Point-v0": (POINT, 300, {"half_width": None}),
     "NSES/PointTrap-v0": (POINT, 300, {}),
     "NSES/Humanoid-v0": (BODY, 1000, {"body": "humanoid", "reward": "isotropic"}),
     "NSES/HumanoidTrap-v0": (
@@ -19,6 +20,7 @@ ENVIRONMENTS: dict[str, tuple[str, int, dict[str, Any]]] = {
         1000,
         {"body": "humanoid", "reward": "forward", "trap": PAPER_TRAP},
     ),
+    "NSES/Swimmer-v0": (BODY, 400, {"body": "swimmer", "reward": "forward"}),
     "NSES/SwimmerTrap-v0": (
         BODY,
         400,

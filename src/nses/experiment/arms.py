@@ -1,0 +1,45 @@
+"""What an experiment compares: algorithms on tasks, some of them with settings of their own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from nses.core.algorithms import ALGORITHMS
+from nses.experiment.runs.storage import slug
+from nses.rollouts.tasks.catalog import ATARI, PAPER_GAMES
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One of the things that an experiment compares: an algorithm on a task, over all seeds."""
+
+    task: str
+    algorithm: str
+    settings: Mapping[str, Any] = field(default_factory=dict)  # by which it differs from another
+    home: str | None = None  # the directory of an experiment that shares no runs with another
+
+    @property
+    def directory(self) -> str:
+        if self.home is not None:
+            return f"{slug(self.home)}/{slug(self.algorithm)}"
+        words = [self.algorithm, *(f"{k}-{v}" for k, v in self.settings.items())]
+        return f"{slug(self.task)}/{slug('-'.join(words))}"
+
+
+# A task with other settings than its own, by the name of the experiment.
+VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {
+    "point-trap-1.5": ("point-trap", {"environment": {"half_width": 1.5}}),  # the paper's width
+}
+
+
+def arms_of(experiment: str) -> list[Arm]:
+    """All algorithms on a task or a variant of it, on the paper's games, or its weight study."""
+    if experiment in VARIANTS:
+        task, settings = VARIANTS[experiment]
+        return [Arm(task, algorithm, settings, experiment) for algorithm in ALGORITHMS]
+    if experiment == "seaquest-weight":
+        patience = [{"weight_patience": t_w} for t_w in (50, 10)]
+        return [Arm("atari:seaquest", "nsra-es", settings) for settings in patience]
+    games = [ATARI + game for game in PAPER_GAMES]
+    tasks = games if experiment == "atari" else [experiment]
+    return [Arm(task, algorithm) for task in tasks for algorithm in ALGORITHMS]
