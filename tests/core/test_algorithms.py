@@ -2,8 +2,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import toy
 from nses.core import moments, optimizers
@@ -13,8 +11,6 @@ from nses.core.algorithms import (
     NotFinite,
     ascend,
     objective,
-    select,
-    selection_probabilities,
 )
 from nses.core.archive import empty
 from nses.core.novelty import novelty
@@ -66,19 +62,6 @@ def test_a_run_can_be_continued_from_any_state():
     assert toy.everything(resumed) == toy.everything(toy.after(search, 9))
 
 
-@given(st.lists(st.floats(0, 1e300), min_size=1, max_size=9))
-def test_members_are_selected_in_proportion_to_their_novelty(N):
-    P = selection_probabilities(np.array(N))
-    assert P.sum() == pytest.approx(1)
-    if sum(N) > 0:
-        np.testing.assert_allclose(P, np.array(N) / sum(N))
-
-
-@pytest.mark.parametrize("N", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0]])
-def test_e10_selection_is_uniform_where_novelty_does_not_add_up(N):
-    np.testing.assert_array_equal(selection_probabilities(np.array(N)), [0.5, 0.5])
-
-
 def test_e8_selection_from_an_empty_archive_is_uniform():
     search = toy.make_search("ns-es")
     state = search.init()
@@ -91,13 +74,6 @@ def test_e9_k_may_be_larger_than_the_archive():
     assert toy.learned(whole) == toy.learned(toy.after(toy.make_search("ns-es", k=8), 5))
 
 
-def test_selection_follows_its_probabilities():
-    P = np.array([0.1, 0.0, 0.6, 0.3])
-    drawn = np.bincount([select(P, seed=1, t=t) for t in range(4000)], minlength=4) / 4000
-    np.testing.assert_allclose(drawn, P, atol=4 * 0.5 / np.sqrt(4000))
-    assert drawn[1] == 0
-
-
 def test_novelty_of_the_members_is_against_the_archive_of_the_day():
     search = toy.make_search("nsr-es")
     h, state = search.hyperparameters, toy.after(search, 6)
@@ -107,7 +83,7 @@ def test_novelty_of_the_members_is_against_the_archive_of_the_day():
 
 
 def test_fresh_selection_looks_at_new_episodes_of_every_member():
-    search = toy.make_search("nsr-es", fresh_selection=True)
+    search = toy.make_search("nsr-es", selection="fresh")
     h, state = search.hyperparameters, toy.after(search, 6)
     b = []
     for m, member in enumerate(state.members):
@@ -117,6 +93,20 @@ def test_fresh_selection_looks_at_new_episodes_of_every_member():
     after, report = search.step(state)
     np.testing.assert_array_equal(report.selection, N / N.sum())
     assert after.episodes - state.episodes == h.M * h.E + h.n + h.E
+
+
+def test_members_may_be_updated_in_turn():
+    search = toy.make_search("nsr-es", selection="round-robin")
+    reports = [report for _, report in search.run(generations=7)]
+    assert [report.member for report in reports] == [0, 1, 2, 0, 1, 2, 0]
+    assert reports[1].selection == (0.0, 1.0, 0.0)
+
+
+def test_members_may_be_updated_by_chance_alone():
+    search = toy.make_search("nsr-es", selection="uniform")
+    reports = [report for _, report in search.run(generations=30)]
+    assert {report.member for report in reports} == {0, 1, 2}
+    assert {report.selection for report in reports} == {(1 / 3, 1 / 3, 1 / 3)}
 
 
 def test_only_the_selected_member_changes():

@@ -49,6 +49,16 @@ def test_candidates_are_mirrored_around_the_chosen_member():
     assert (rows - center).std() == pytest.approx(0.1, rel=0.2)
 
 
+def test_members_may_take_turns():
+    strategy = make(members=3, selection="round-robin")
+    chosen = []
+    for _ in range(4):
+        strategy.ask()
+        chosen.append(strategy.chosen)
+        play(strategy, 1)
+    assert chosen == [0, 1, 2, 0]
+
+
 def test_asking_twice_gives_the_same_vectors():
     strategy = make()
     np.testing.assert_array_equal(strategy.ask(), strategy.ask())
@@ -101,6 +111,7 @@ def test_e1_a_candidate_without_a_return_is_left_out_together_with_its_twin():
         ({"n": 0}, "try n=2"),
         ({"sigma": 0.0}, "sigma must be greater than 0"),
         ({"k": 0}, "k must be at least 1"),
+        ({"selection": "fresh"}, "plays new episodes"),
     ],
 )
 def test_e13_e9_wrong_numbers_are_refused_with_what_to_do(changes, message):

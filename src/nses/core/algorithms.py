@@ -14,6 +14,7 @@ from nses.core.novelty import novelty
 from nses.core.optimizers import OPTIMIZERS
 from nses.core.ranks import centered_ranks
 from nses.core.seeding import Purpose, episode_seeds, generator
+from nses.core.selection import SELECTIONS, select
 from nses.core.traces import is_trace
 from nses.core.values import (
     Best,
@@ -82,24 +83,10 @@ class Hyperparameters:
     min_gain: float = 0.0
     weight_per_member: bool = False
     ordinal_ranks: bool = False
-    fresh_selection: bool = False
+    selection: str = "novelty"
     optimizer: str = "adam"
     distance: str = "squared-euclidean"
     moments_probability: float = 0.01
-
-
-def selection_probabilities(N: Floats) -> Floats:
-    """P(m) = N(theta^m, A) / sum_j N(theta^j, A) (Eq. 1); uniform where that is not defined."""
-    total = N.sum()
-    if not (np.isfinite(total) and total > 0):
-        return np.full(len(N), 1 / len(N))
-    return N / total
-
-
-def select(P: Floats, seed: int, t: int) -> int:
-    """m ~ P."""
-    u = generator(seed, t, 0, Purpose.SELECTION).random()
-    return min(int(np.searchsorted(np.cumsum(P), u, side="right")), len(P) - 1)
 
 
 def objective(algorithm: Algorithm, f: Floats, N: Floats, w: float, ordinal: bool) -> Floats:
@@ -157,7 +144,7 @@ class Search:
         h, t, A = self.hyperparameters, state.generation, state.archive
 
         b, looked = self._member_behaviors(state)
-        P = selection_probabilities(novelty(b, A, h.k, h.distance))
+        P = SELECTIONS[h.selection](novelty(b, A, h.k, h.distance), t)
         m = select(P, self.seed, t)
         member, i_w = state.members[m], m if h.weight_per_member else 0
         w = state.weights[i_w].w
@@ -266,7 +253,7 @@ class Search:
 
     def _member_behaviors(self, state: State) -> tuple[list[Characterization], list[Evaluation]]:
         """The members' last known behaviors, or those of fresh episodes."""
-        if not self.hyperparameters.fresh_selection:
+        if self.hyperparameters.selection != "fresh":
             return [member.behavior for member in state.members], []
         fresh = [
             self._assess(member, state.generation, m, state.archive, Purpose.FRESH_BEHAVIOR)

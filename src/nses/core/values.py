@@ -103,6 +103,6 @@ class Report:
     blown_up: int  # episodes that ended because the simulator gave up
     gradient_norm: float
     behavior: tuple[float, ...]  # b(theta_{t+1}); empty where it is long, or a trace
-    selection: tuple[float, ...]  # P(m) of Eq. 1
+    selection: tuple[float, ...]  # P(m), as a rule that of Eq. 1
     restarts: int
     evaluation: Evaluation = field(repr=False, compare=False)  # from which theta_{t+1} follows

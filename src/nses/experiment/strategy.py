@@ -14,13 +14,12 @@ from nses.core.algorithms import (
     ascend,
     initial_weights,
     objective,
-    select,
-    selection_probabilities,
 )
 from nses.core.archive import Characterization
 from nses.core.distances import TRACE_DISTANCES
 from nses.core.novelty import novelty
 from nses.core.seeding import Purpose, generator
+from nses.core.selection import SELECTIONS, select
 from nses.core.traces import Trace, as_traces, is_trace
 from nses.core.values import Best, Member
 from nses.errors import UsageError
@@ -63,6 +62,8 @@ class Strategy:
         members = settings.pop("members", None)
         for name in set(settings) & UNUSED:
             raise UsageError(f"{name} has no meaning for a Strategy: the evaluation is yours.")
+        if settings.get("selection") == "fresh":
+            raise UsageError("selection 'fresh' plays new episodes, which a Strategy cannot do.")
         thetas = _population(
             theta, members, 5 if ALGORITHMS[algorithm].population else 1, sigma, seed
         )
@@ -102,7 +103,8 @@ class Strategy:
         else:
             b = [member.behavior for member in self.members]
             N = novelty(b, self.archive, h.k, h.distance)
-        self.chosen = select(selection_probabilities(N), self.seed, self.generation)
+        P = SELECTIONS[h.selection](N, self.generation)
+        self.chosen = select(P, self.seed, self.generation)
         epsilon = self._epsilon()
         rows = np.empty((len(self.unmeasured) + h.n, self.d), np.float32)
         for row, m in enumerate(self.unmeasured):

@@ -56,10 +56,16 @@ def test_a_setting_reaches_core_under_its_symbol():
         BASE, {"members": 3, "weight_step": 0.2, "ranks": "ordinal", "selection": "fresh"}
     )
     h = hyperparameters_of(config, "euclidean")
-    assert (h.M, h.delta_w, h.ordinal_ranks, h.fresh_selection) == (3, 0.2, True, True)
+    assert (h.M, h.delta_w, h.ordinal_ranks, h.selection) == (3, 0.2, True, "fresh")
     assert (h.distance, h.moments_probability) == ("euclidean", 0.01)
     without = hyperparameters_of(changed(config, {"normalize": False}), "euclidean")
     assert without.moments_probability == 0.0
+
+
+def test_a_choice_is_understood_by_its_former_name():
+    config = changed(BASE, {"selection": "cached"})
+    assert config == BASE
+    assert config.selection == "novelty"
 
 
 def test_core_and_settings_have_the_same_defaults_but_for_the_episodes_of_a_member():

@@ -86,10 +86,12 @@ class Config:
     """NSRA-ES: a weight for each member in place of one for all."""
     ranks: Literal["tied", "ordinal"] = setting("tied", symbol="ordinal_ranks", yes="ordinal")
     """Equal values share their mean rank, or are ranked as they stand (the authors' code)."""
-    selection: Literal["cached", "fresh"] = setting(
-        "cached", symbol="fresh_selection", yes="fresh", episodes=True
+    selection: Literal["novelty", "fresh", "uniform", "round-robin", "cached"] = setting(
+        "novelty", symbol="selection", formerly={"cached": "novelty"}
     )
-    """Choose a member by its last known behavior, or by new episodes of every member."""
+    """Choose the member to update by the novelty of its last known behavior (Eq. 1), or of new
+    episodes of every member (the authors' code); or by chance, or in turn. cached is the former
+    name of novelty."""
 
     hidden: tuple[int, ...] = setting((64, 64), entries=100, rule=_layers)
     """Hidden layers of the network."""
@@ -187,6 +189,7 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
             value = tuple(f"{key}={json.dumps(item)}" for key, item in value.items())
         if isinstance(value, list):
             value = tuple(value)
+        value = SETTINGS[name].current(value)
         if not _matches(value, _HINTS[name]):
             errors.append(f"{name} must be {_describe(_HINTS[name])}, got {value!r}.")
             continue

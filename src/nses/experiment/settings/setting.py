@@ -4,7 +4,7 @@ The name, the type and the default are those of the field of Config, the help is
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, TypeVar, cast
@@ -28,6 +28,7 @@ class Setting:
 
     symbol: str | None = None  # its name among the Hyperparameters of core
     yes: str | None = None  # where those only ask whether: the choice that means yes
+    formerly: Mapping[str, str] = field(default_factory=dict)  # choices by their former names
     episodes: bool = False  # of them: whether it is about episodes, not about their results
 
     at_least: float = -math.inf
@@ -44,6 +45,10 @@ class Setting:
     def hyperparameter(self, value: Any) -> Any:
         """The value in the words of core."""
         return value if self.yes is None else value == self.yes
+
+    def current(self, value: Any) -> Any:
+        """The value by its name of today."""
+        return self.formerly.get(value, value) if isinstance(value, str) else value
 
     def violations(self, name: str, value: Any) -> Iterator[str]:
         """What is wrong with a value of the right type, a sentence each."""
