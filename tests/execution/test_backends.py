@@ -1,15 +1,15 @@
 """The table of backends: whatever its row, a backend gives the same bits."""
 
 from contextlib import closing
-from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
 from batches import TABLE, archive, assert_same, perturbed, plan_of, serially, unperturbed
 from environments import drift
+from nses.errors import UsageError
 from nses.execution import backends as module
 from nses.execution.backends import BACKENDS, Setup
-from nses.experiment.settings.config import Config
+from nses.experiment.settings.config import Config, changed
 
 PLAN = plan_of(drift())
 
@@ -24,10 +24,12 @@ def test_every_backend_gives_the_bits_of_the_serial_one_from_its_own_noise(name:
             assert_same(backend(candidates, archive(20)), serially(PLAN, candidates, archive(20)))
 
 
-def test_the_configuration_offers_the_backends_of_the_table():
-    offered = get_type_hints(Config, include_extras=False)["backend"]
-    assert get_origin(offered) is Literal
-    assert set(get_args(offered)) == set(BACKENDS)
+def test_the_configuration_takes_the_backends_of_the_table(monkeypatch: pytest.MonkeyPatch):
+    config = Config(task="point-trap")
+    with pytest.raises(UsageError, match=r"one of serial, processes.*, got 'third'"):
+        changed(config, {"backend": "third"})
+    monkeypatch.setitem(BACKENDS, "third", BACKENDS["serial"])
+    assert changed(config, {"backend": "third"}).backend == "third"
 
 
 ASKED = (None, 2, 9)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, make_dataclass
 from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
@@ -97,12 +97,25 @@ def parse(
     )
 
 
+def with_choices(kind: type[T], *others: str) -> type[T]:
+    """`kind` with the rows of the table, and `others`, where a setting names a row of one."""
+    from nses.experiment.settings.config import SETTINGS
+
+    offered: list[tuple[str, Any, Any]] = []
+    for f in fields(kind):  # type: ignore[arg-type]
+        table = SETTINGS[f.name].among if f.name in SETTINGS else None
+        if table is not None:
+            row: Any = Literal[(*others, *table)]
+            offered.append((f.name, row | None if f.default is None else row, f.default))
+    return make_dataclass(kind.__name__, offered, bases=(kind,), frozen=True)
+
+
 def configuration(argv: list[str], command: str, description: str) -> "Config":
     """A Config from flags; settings not given come from the recipe."""
-    from nses.core.algorithms import ALGORITHMS
     from nses.experiment.settings.config import Config, changed
     from nses.experiment.settings.recipes import recipe
 
+    @with_choices
     @dataclass(frozen=True)
     class Arguments(Config):
         task: Annotated[
@@ -114,7 +127,6 @@ def configuration(argv: list[str], command: str, description: str) -> "Config":
                 help="A name of 'nses tasks', a Gymnasium id, or module:attribute.",
             ),
         ] = ""
-        algorithm: Literal[tuple(ALGORITHMS)] = "nsra-es"  # type: ignore[valid-type]
 
     def arguments(config: Config) -> Arguments:
         return Arguments(**{f.name: getattr(config, f.name) for f in fields(Config)})

@@ -1,9 +1,8 @@
 """nses resume: a run on from its newest checkpoint."""
 
 from dataclasses import asdict, dataclass
-from typing import Literal
 
-from nses.cli.arguments import RunDirectory, parse
+from nses.cli.arguments import RunDirectory, parse, with_choices
 from nses.cli.train import pursue_and_show
 
 
@@ -14,7 +13,7 @@ class Arguments:
     """Extend the run to so many generations in all."""
     workers: int | None = None
     """Worker processes."""
-    backend: Literal["auto", "serial", "processes"] = "auto"
+    backend: str = "auto"
     """Where episodes are played; as before if auto."""
     deadline: float = 0.0
     """Seconds after which an episode counts as hanging; as before if 0."""
@@ -23,7 +22,12 @@ class Arguments:
 
 
 def command(argv: list[str]) -> int:
-    given = parse(Arguments, argv, "resume", "Continue a run exactly where it stopped.")
+    given = parse(
+        with_choices(Arguments, "auto"),
+        argv,
+        "resume",
+        "Continue a run exactly where it stopped.",
+    )
     from nses.experiment.runs.run import load
     from nses.experiment.settings.config import changed
 

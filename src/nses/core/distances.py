@@ -27,7 +27,7 @@ TRACE_DISTANCES = {
     "ram-total": False,  # the authors' code
 }
 
-DISTANCES = (*TRACE_DISTANCES, *VECTOR_DISTANCES)
+DISTANCES = (*VECTOR_DISTANCES, *TRACE_DISTANCES)
 
 
 def check_distance(distance: str, traces: bool) -> None:

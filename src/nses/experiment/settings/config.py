@@ -9,13 +9,11 @@ from numbers import Integral, Real
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from nses.core.algorithms import ALGORITHMS
+from nses.core.distances import DISTANCES
+from nses.core.optimizers import OPTIMIZERS
 from nses.errors import UsageError
+from nses.execution.backends import BACKENDS
 from nses.experiment.settings.setting import Kind, Setting, declared, setting, settings_of
-
-
-def _algorithm(name: str) -> Iterator[str]:
-    if name not in ALGORITHMS:
-        yield f"algorithm must be one of {', '.join(ALGORITHMS)}, got {name!r}."
 
 
 def _even(n: int) -> Iterator[str]:
@@ -49,7 +47,7 @@ class Config:
     task: str = field(metadata=declared(experiment=True, letters=200))
     """What to learn: a task of `nses tasks`, any Gymnasium id, or package.module:attribute."""
 
-    algorithm: str = setting("nsra-es", experiment=True, rule=_algorithm)
+    algorithm: str = setting("nsra-es", experiment=True, among=ALGORITHMS)
     """Reward only, novelty only, both in equal parts, or both with a weight that adapts."""
     recipe: Literal["paper", "laptop", "smoke"] = setting("laptop", experiment=True, changes=True)
     """Where all the other settings come from, unless they are given."""
@@ -66,7 +64,7 @@ class Config:
     """Step size of the optimizer."""
     l2: float = setting(0.005, symbol="l2", at_least=0)
     """Pull of the parameters towards zero, in units of the gradient without its factor 1/sigma."""
-    optimizer: Literal["adam", "sgd"] = setting("adam", symbol="optimizer")
+    optimizer: str = setting("adam", symbol="optimizer", among=OPTIMIZERS)
     """Adam as in the paper, or SGD with momentum 0.9."""
     members: int = setting(5, symbol="M", at_least=1, at_most=10**4)
     """M, agents in the population."""
@@ -113,9 +111,7 @@ class Config:
     trajectory:, mean-observation: ...), or package.module:function, a function of the last
     (observation, info) that returns numbers. If not given: the task's own, or the whole last
     observation."""
-    distance: Literal["squared-euclidean", "euclidean", "ram", "ram-total"] | None = setting(
-        None, kind=Kind.TASK, symbol="distance"
-    )
+    distance: str | None = setting(None, kind=Kind.TASK, symbol="distance", among=DISTANCES)
     """How behaviors are compared; the task says so if this does not. ram and ram-total are for
     traces: the sum over all steps, or the root of the sum of all squares."""
     max_steps: int | None = setting(None, kind=Kind.TASK, at_least=1, at_most=10**9)
@@ -131,9 +127,7 @@ class Config:
         None, kind=Kind.PRACTICAL, experiment=True, at_least=1, at_most=4096
     )
     """Worker processes; all CPUs that this process may use if not given."""
-    backend: Literal["serial", "processes"] = setting(
-        "processes", kind=Kind.PRACTICAL, experiment=True
-    )
+    backend: str = setting("processes", kind=Kind.PRACTICAL, experiment=True, among=BACKENDS)
     """Where episodes are played. The result is the same."""
     native: bool = setting(True, kind=Kind.PRACTICAL)
     """Use the compiled episode loop of a task that has one. The result is the same."""

@@ -4,7 +4,7 @@ The name, the type and the default are those of the field of Config, the help is
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from typing import Any, TypeVar, cast
@@ -36,6 +36,7 @@ class Setting:
     at_most: float = math.inf
     letters: int | None = None  # most letters of a text, or of every entry of a list
     entries: int | None = None  # most entries of a list
+    among: Collection[str] | None = None  # the names in a table, one of which it is
     rule: Callable[[Any], Iterable[str]] = lambda value: ()  # what else is wrong with a value
 
     @property
@@ -58,6 +59,8 @@ class Setting:
             yield from self._out_of_range(name, value)
         else:
             yield from self._too_much(name, value)
+        if self.among is not None and value not in self.among:
+            yield f"{name} must be one of {', '.join(self.among)}, got {value!r}."
         yield from self.rule(value)
 
     def _out_of_range(self, name: str, value: float) -> Iterator[str]:
