@@ -75,7 +75,7 @@ def compared(task: str, before: Path, rounds: int) -> Measure:
 def steps_per_second(task: str, source: Path) -> float:
     """Of a whole run but its first generation."""
     with tempfile.TemporaryDirectory(prefix="nses-against-run-") as name:
-        words = ["train", task, "--algorithm", "nsra-es", "--recipe", "laptop", "--seed", "0"]
+        words = ["train", task, "--algorithm", "nsra-es", "--recipe", "laptop", "--no-pictures"]
         subprocess.run(
             [sys.executable, "-m", "nses", *words, *TASKS[task], "--run-dir", f"{name}/run"],
             env={**os.environ, "PYTHONPATH": str(source)},
