@@ -127,7 +127,7 @@ def test_the_same_seed_twice_is_counted_once_and_said(tmp_path):
     make_run(tmp_path / "b", [1.0, 2.0], seed=3, generations=9)
     (contest,) = compare(find_runs([tmp_path]))
     assert [story.run.path.name for story in contest.stories] == ["b"]
-    assert any("seed 3 is there twice" in note for note in contest.notes)
+    assert any("seed 3 appears twice" in note for note in contest.notes)
 
 
 def test_runs_in_progress_and_of_different_length_work_and_say_what_they_are(tmp_path):
@@ -137,9 +137,9 @@ def test_runs_in_progress_and_of_different_length_work_and_say_what_they_are(tmp
     make_run(tmp_path / "d", [4.0], algorithm="ns-es", retest=[4.0])
     (contest,), text = published(tmp_path, tmp_path / "out")
     notes = "\n".join(contest.notes)
-    assert "es: 2 of 3 runs have not ended (seed 1 at 3 of 10, seed 2 at 0 of 10)" in notes
-    assert "es: runs of different length: 2, 10 generations" in notes
-    assert "ns-es: one run" in notes
+    assert "es: 2 of 3 runs have not finished (seed 1 at 3 of 10, seed 2 at 0 of 10)" in notes
+    assert "es: runs have different lengths: 2, 10 generations" in notes
+    assert "ns-es: only one run" in notes
     assert all(f"note: {note}" in text.replace("\n", " ") for note in contest.notes)
     es, ns = contest.rows
     assert (es.runs, es.done, es.best_median, es.retest_median) == (3, 1, 2.5, 2.0)

@@ -110,7 +110,7 @@ def test_the_page_follows_a_run_from_before_its_first_generation(tmp_path, visit
     flags = ["--recipe", "smoke", "--generations", "100000", "--backend", "serial", "--n", "600"]
     with watching(tmp_path) as (_, url):
         seen = visit(url)
-        seen.page.wait_for_selector("text=No run here yet")
+        seen.page.wait_for_selector("text=No runs here yet")
         run = tmp_path / "run"
         quiet = {"stdout": subprocess.DEVNULL, "cwd": tmp_path}
         with started("train", "point-trap", *flags, "--run-dir", str(run), **quiet):

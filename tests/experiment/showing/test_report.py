@@ -234,7 +234,7 @@ def test_runs_in_progress_of_different_length_or_without_a_generation_are_told(t
     assert "in progress: generation 12 of 50" in text_of(write_run_report(runs[0]))
     visit(write_run_report(runs[3]).as_uri()).drawn("curves")
     alone = visit(write_run_report(runs[2]).as_uri())
-    assert "no generation has ended" in alone.page.inner_text("main")
+    assert "no generation has finished" in alone.page.inner_text("main")
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def test_terminal_and_page_say_the_same_of_every_group_and_pair(contest, tmp_pat
 
 def test_what_a_terminal_has_no_room_for_is_on_the_page(contest, tmp_path):
     value = tables.scores(contest, paper=False)
-    assert "least to most" not in printed(value)
+    assert "range" not in printed(value)
     assert "2 to 9" in table(value, tmp_path)
 
 

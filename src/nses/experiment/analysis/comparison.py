@@ -1,4 +1,4 @@
-"""Runs side by side: which belong together, what each came to, and how sure the difference is."""
+"""Comparing runs: groups of runs, their scores, and tests of their differences."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -29,26 +29,26 @@ MOST_NAMED_SETTINGS = 3
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Runs that differ in their seeds alone, in the order of these."""
+    """Runs that differ only in their seeds, in the order of the seeds."""
 
-    label: str  # the algorithm, and the settings by which it differs from another group
+    label: str  # the algorithm, and the settings in which it differs from another group
     algorithm: str
     stories: tuple[Story, ...]
 
     def curve(self, axis: str) -> Curve | None:
-        """The learning curve along an axis; None before anything was played."""
+        """The learning curve along an axis; None before the first generation."""
         if axis not in self._curves:
             self._curves[axis] = curve_of(self.stories, axis)
         return self._curves[axis]
 
     @cached_property
     def _curves(self) -> dict[str, Curve | None]:
-        """Those that were asked for."""
+        """The curves computed so far."""
         return {}
 
     @property
     def adapts(self) -> bool:
-        """Whether its weight moves, or is what its algorithm is defined by."""
+        """Whether its weight changes during a run; otherwise the algorithm fixes it."""
         return ALGORITHMS[self.algorithm].adapt is not keep
 
     @property
@@ -62,7 +62,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Row:
-    """A group in numbers. `best` is the score that won, `retest` the same policies' fresh mean."""
+    """A group in numbers: `best` is the runs' best score, `retest` the mean of fresh episodes."""
 
     task: str
     label: str
@@ -84,15 +84,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Pair:
-    """Two groups against each other, by the scores that won and by the re-tests."""
+    """Two groups against each other, by best scores and by re-tests."""
 
     task: str
     a: str
     b: str
-    u: float  # Mann-Whitney's U, of a
+    u: float  # Mann-Whitney's U of a
     p: float
     p_holm: float  # corrected for all pairs of the task
-    effect: float  # how often a run of a beats one of b; 1/2 is neither
+    effect: float  # how often a run of a beats one of b; 1/2 favours neither
     retest_u: float
     retest_p: float
     retest_p_holm: float
@@ -101,7 +101,7 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """One task: its groups, what they came to, and what a reader has to know about them."""
+    """One task: its groups, their results, and notes for the reader."""
 
     task: str
     groups: tuple[Group, ...]
@@ -116,12 +116,12 @@ class Contest:
 
 
 def compare(runs: Iterable[Run]) -> list[Contest]:
-    """One contest per task, in the order in which the tasks come."""
+    """One contest per task, in the order in which the tasks first appear."""
     return contests_of([story_of(run) for run in runs])
 
 
 def contests_of(stories: Sequence[Story]) -> list[Contest]:
-    """`compare`, of runs that have been read."""
+    """`compare`, for runs that have already been read."""
     tasks = dict.fromkeys(story.run.config.task for story in stories)
     return [_contest(task, [s for s in stories if s.run.config.task == task]) for task in tasks]
 
@@ -133,20 +133,20 @@ def _contest(task: str, stories: Sequence[Story]) -> Contest:
         groups.append(Group(label, kept[0].run.config.algorithm, tuple(kept)))
         notes += [f"{label}: {line}" for line in (*twice, *_state_of(kept))]
     goals = {goal_of(group.stories[0].run) for group in groups}
-    goal = goals.pop() if len(goals) == 1 else None  # groups may have other traps
+    goal = goals.pop() if len(goals) == 1 else None  # groups may have different traps
     lone = [group.label for group in groups if len(group.stories) == 1]
     if lone:
         count = "one run each" if len(lone) > 1 else "one run"
-        notes.append(f"{', '.join(lone)}: {count}: no interval, and no test worth the name")
+        notes.append(f"{', '.join(lone)}: only {count}, so no interval and no meaningful test")
     notes += _unequal(groups)
     if _differ([_numerics(story.run) for story in stories]):
-        notes.append("the runs were begun with different versions or CPUs: see their reports")
+        notes.append("the runs were started with different versions or CPUs: see their reports")
     rows = tuple(_row(task, group, goal) for group in groups)
     return Contest(task, tuple(groups), rows, _pairs(task, groups), goal, tuple(notes))
 
 
 def grouped(stories: Sequence[Story]) -> dict[str, list[Story]]:
-    """By algorithm, in the order of their table, and by whatever else differs but the seed."""
+    """By algorithm, in the order of ALGORITHMS, and by any other setting except the seed."""
     algorithms = [a for a in ALGORITHMS if any(a == s.run.config.algorithm for s in stories)]
     groups: dict[str, list[Story]] = {}
     for algorithm in algorithms:
@@ -165,7 +165,7 @@ def grouped(stories: Sequence[Story]) -> dict[str, list[Story]]:
 
 
 def _differing(configs: Sequence[Config]) -> list[str]:
-    """Settings that make these other runs than one another, but for the seed."""
+    """Settings other than the seed that make these different runs."""
     return [
         field.name
         for field in fields(Config)
@@ -179,19 +179,19 @@ def _values(config: Config, names: Sequence[str]) -> tuple[Any, ...]:
 
 
 def _once_per_seed(stories: Sequence[Story]) -> tuple[list[Story], list[str]]:
-    """One run per seed, the one that got furthest: the same seed again is no new evidence."""
+    """One run per seed, the longest: the same seed again is not new evidence."""
     kept: dict[int, Story] = {}
     notes = []
     for story in sorted(stories, key=lambda s: (s.run.config.seed, -s.generation, not s.done)):
         seed = story.run.config.seed
         if seed in kept:
-            notes.append(f"seed {seed} is there twice; {story.run.path} is left out")
+            notes.append(f"seed {seed} appears twice; {story.run.path} is left out")
         kept.setdefault(seed, story)
     return list(kept.values()), notes
 
 
 def _state_of(stories: Sequence[Story]) -> list[str]:
-    """What is unfinished or uneven about a group."""
+    """Notes about unfinished runs, unreadable lines and uneven lengths in a group."""
     notes = []
     going = [s for s in stories if not s.done]
     if going:
@@ -199,7 +199,7 @@ def _state_of(stories: Sequence[Story]) -> list[str]:
             f"seed {s.run.config.seed} at {s.generation} of {s.run.config.generations}"
             for s in going
         )
-        notes.append(f"{len(going)} of {len(stories)} runs have not ended ({spans})")
+        notes.append(f"{len(going)} of {len(stories)} runs have not finished ({spans})")
     notes += [
         f"seed {s.run.config.seed} has {s.unreadable:,} line{'s' * (s.unreadable > 1)} in "
         f"{METRICS} that cannot be read"
@@ -208,12 +208,12 @@ def _state_of(stories: Sequence[Story]) -> list[str]:
     ]
     lengths = sorted({s.run.config.generations for s in stories})
     if len(lengths) > 1:
-        notes.append(f"runs of different length: {', '.join(map(str, lengths))} generations")
+        notes.append(f"runs have different lengths: {', '.join(map(str, lengths))} generations")
     return notes
 
 
 def _unequal(groups: Sequence[Group]) -> list[str]:
-    """In what the algorithms differ besides their names, and what these are about."""
+    """Settings in which the groups differ, other than those that define the algorithms."""
     first = [group.stories[0].run.config for group in groups]
     own = {"members", *(f.name for f in fields(Config) if f.name.startswith("weight"))}
     names = [name for name in _differing(first) if name not in own]
@@ -225,21 +225,24 @@ def _unequal(groups: Sequence[Group]) -> list[str]:
 
 
 def _numerics(run: Run) -> dict[str, str]:
-    """What the bits of a run depend on."""
+    """The versions that the bits of a run depend on."""
     return {name: version for name, version in run.versions.items() if name != "nses"}
 
 
 def _differ(versions: Sequence[dict[str, str]]) -> bool:
-    """In something that they say; older runs say less."""
+    """Whether a version that several runs record differs; older runs record fewer."""
     names = {name for those in versions for name in those}
     return any(len({those[name] for those in versions if name in those}) > 1 for name in names)
 
 
 def goal_of(run: Run) -> float | None:
-    """The return above which a shipped task is solved; others would have to be run to be asked."""
+    """The return above which a built-in task is solved.
+
+    None for other tasks: asking them, or importing a stored behavior, would run foreign code.
+    """
     config = run.config
     if run.own_task or config.task not in SHIPPED:
-        return None  # nor is what a stored behavior names looked up
+        return None
     return make_task(config.task, **config.environment_arguments).goal
 
 
@@ -268,7 +271,7 @@ def _row(task: str, group: Group, goal: float | None) -> Row:
 
 
 def _quoted(task: str, group: Group) -> float | None:
-    """The paper's number, but not for a weight that adapts at another pace than a group beside."""
+    """The paper's number; None for a group named after a weight that adapts at another pace."""
     settings = group.stories[0].run.config
     named = group.label != group.algorithm
     if named and settings.weight_patience != paper.WEIGHT_PATIENCE:
@@ -277,7 +280,7 @@ def _quoted(task: str, group: Group) -> float | None:
 
 
 def _pairs(task: str, groups: Sequence[Group]) -> tuple[Pair, ...]:
-    """Every two groups that have a score."""
+    """Every two groups that have a score, against each other."""
     couples = [(a, b) for a, b in combinations(groups, 2) if a.best and b.best]
     best = _tests([(a.best, b.best) for a, b in couples])
     tested = _tests([(a.tested, b.tested) for a, b in couples])
@@ -288,7 +291,7 @@ def _pairs(task: str, groups: Sequence[Group]) -> tuple[Pair, ...]:
 
 
 def _tests(samples: Sequence[tuple[list[float], list[float]]]) -> list[tuple[float, ...]]:
-    """U, p, corrected p and effect of each couple; NaN where one has no run."""
+    """U, p, corrected p and effect size of each couple; NaN if a group has no score."""
     results = {i: mann_whitney(x, y) for i, (x, y) in enumerate(samples) if x and y}
     corrected = dict(zip(results, holm([r.p for r in results.values()]), strict=True))
     nothing = (np.nan,) * 4

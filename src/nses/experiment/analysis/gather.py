@@ -1,4 +1,4 @@
-"""Runs to look at together: those whose files make sense, and by name why others are left out."""
+"""Collecting runs to compare: those whose files make sense, and why others are left out."""
 
 import os
 from collections.abc import Iterable
@@ -15,8 +15,8 @@ from nses.experiment.runs.log import Record
 from nses.experiment.runs.run import Run, load
 from nses.experiment.runs.storage import CheckpointRefused
 
-LARGEST = 1e100  # of a number that is shown: its square is one, too
-LONGEST_REASON = 500  # letters
+LARGEST = 1e100  # of the numbers shown; its square is still finite
+LONGEST_REASON = 500  # characters
 SHOWN = (
     *("score", "best", "return_mean", "weight", "novelty_mean", "archive_size"),
     *("episodes", "env_steps", "seconds", "steps_per_second"),
@@ -25,7 +25,7 @@ SHOWN = (
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A run that is not looked at, and why."""
+    """A run that is left out, and why."""
 
     directory: str
     reason: str
@@ -35,7 +35,7 @@ class LeftOut:
 
 
 def gathered(paths: Iterable[str | Path]) -> tuple[list[Story], list[LeftOut]]:
-    """The runs in these directories and below them, each once; CheckpointRefused if all are bad."""
+    """The runs in and below these directories, each once; CheckpointRefused if all are bad."""
     stories, left_out = [], []
     for directory in directories_in(paths):
         try:
@@ -44,7 +44,7 @@ def gathered(paths: Iterable[str | Path]) -> tuple[list[Story], list[LeftOut]]:
             goal_of(story.run)
             scene_of(story.run.config)
             stories.append(story)
-        except Exception as error:  # files of others may hold anything
+        except Exception as error:  # other people's files may hold anything
             left_out.append(LeftOut(str(directory), reason_of(error, directory)))
     if not stories:
         raise CheckpointRefused("\n".join(map(str, left_out)))
@@ -52,22 +52,22 @@ def gathered(paths: Iterable[str | Path]) -> tuple[list[Story], list[LeftOut]]:
 
 
 def reason_of(error: Exception, directory: str | Path) -> str:
-    """In a few words, which do not name the directory again."""
+    """The message, shortened and without the name of the directory."""
     words = str(error).replace(f"{directory}{os.sep}", "") or type(error).__name__
     return words if len(words) <= LONGEST_REASON else words[:LONGEST_REASON] + " …"
 
 
 def refuse_odd(story: Story) -> None:
-    """CheckpointRefused where a number of a run could not have been of one."""
+    """CheckpointRefused if a run holds a number that training cannot have written."""
     refuse_odd_records(story.run, story.records)
-    ending = story.ending or read_ending(story.run.path)  # which says what is wrong with it
+    ending = story.ending or read_ending(story.run.path)  # raises if it is damaged
     if ending is not None:
         numbers = [x for x in (ending.best.score, *ending.returns) if np.isfinite(x)]
         _refuse_large(numbers, "its re-test")
 
 
 def refuse_odd_records(run: Run, records: list[Record]) -> None:
-    """The lines of metrics.jsonl: in order, and of this run."""
+    """Check that the lines of metrics.jsonl are in order and fit this run."""
     size, members, before = run.facts.behavior_size, run.config.members, 0
     for record in records:
         generation = record["generation"]
@@ -77,7 +77,7 @@ def refuse_odd_records(run: Run, records: list[Record]) -> None:
         if len(behavior) not in (0, size):
             raise CheckpointRefused(
                 f"generation {generation} has a behavior of {len(behavior)} numbers "
-                f"where {size} belong"
+                f"instead of {size}"
             )
         if record["member"] >= members or len(selection) > members:
             raise CheckpointRefused(f"generation {generation} has more members than the run")
@@ -89,4 +89,4 @@ def refuse_odd_records(run: Run, records: list[Record]) -> None:
 def _refuse_large(numbers: list[float], where: str) -> None:
     largest = max(map(abs, numbers), default=0.0)
     if largest > LARGEST:
-        raise CheckpointRefused(f"{where} has a number of {largest:.3g}, beyond {LARGEST:g}")
+        raise CheckpointRefused(f"{where} has the number {largest:.3g}, which is above {LARGEST:g}")

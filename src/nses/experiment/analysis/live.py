@@ -1,4 +1,4 @@
-"""Runs while they train: what is new in their files, and whether somebody is at work in them."""
+"""Runs while they train: what is new in their files, and whether a process is training them."""
 
 import os
 import threading
@@ -26,7 +26,7 @@ from nses.experiment.runs.storage import LOCK, lines_in, regular_file
 
 TRAINING, STOPPED, FINISHED = "training", "stopped", "finished"
 LATELY = 30.0  # seconds without a generation after which a run on another machine has stopped
-SEARCH_SHARE = 20  # looking for new runs takes at most one part in so many of the time
+SEARCH_SHARE = 20  # looking for new runs takes at most 1/20 of the time
 LOCKS = Path("/proc/locks")
 
 Stamp = tuple[int, ...]  # changes whenever a file does
@@ -47,22 +47,22 @@ class Live:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """All runs as they are now, those in training first; which cannot be read, and why."""
+    """All runs as they are now, those in training first; and why others cannot be read."""
 
     runs: tuple[Live, ...]
     faults: tuple[str, ...]
 
     @property
     def stamp(self) -> str:
-        """Another one whenever there is something new to see."""
+        """Changes whenever there is something new to show."""
         seen = [(run.name, run.story.generation, run.state, run.speed) for run in self.runs]
         return str(hash((*seen, *self.faults)))
 
 
 class Tail:
-    """The generations in a metrics file, of which only what is new is read.
+    """The generations in a metrics file; every read continues where the last one ended.
 
-    A file that was cut back or replaced (a resumed run does that) is read again from its beginning.
+    A file that was cut back or replaced (resuming does that) is read again from its beginning.
     """
 
     def __init__(self, path: Path):
@@ -87,11 +87,11 @@ class Tail:
                     new.append(record)
                 self._last, self._offset = line, self._offset + len(line)
         if new:
-            self.records = self.records + new  # who holds the old list keeps it
+            self.records = self.records + new  # a new list: readers may still hold the old one
         return self.records
 
     def _resume(self, file: Any) -> None:
-        """To where reading ended, if the last line is still what it was; else to the beginning."""
+        """Seek to where reading ended if the last line is unchanged, else to the beginning."""
         start = self._offset - len(self._last)
         file.seek(start)
         if file.read(len(self._last)) != self._last:
@@ -113,7 +113,7 @@ class _Known:
 
 
 class Watcher:
-    """Looks at directories again and again; each look reads little more than what is new."""
+    """Looks at directories again and again; each look reads little more than the new lines."""
 
     def __init__(self, directories: Iterable[str | Path]):
         self.directories = [Path(d) for d in directories]
@@ -121,7 +121,7 @@ class Watcher:
         if missing:
             raise UsageError(
                 f"{', '.join(missing)} is not a directory; "
-                "'nses watch' takes run directories, or directories of runs such as runs."
+                "'nses watch' takes run directories, or directories that hold runs, such as runs."
             )
         self._known: dict[str, _Known] = {}
         self._found: list[str] = []
@@ -136,16 +136,16 @@ class Watcher:
                 known = self._known.setdefault(name, _Known(Tail(Path(name) / METRICS)))
                 try:
                     runs.append(_look(name, known, locked))
-                except Exception as error:  # files of others may hold anything
+                except Exception as error:  # other people's files may hold anything
                     faults.append(f"{name}: {reason_of(error, name)}")
                 if known.tail.unreadable:
-                    lines = f"{known.tail.unreadable} unreadable lines, left out"
+                    lines = f"left out {known.tail.unreadable} unreadable lines"
                     faults.append(f"{known.tail.path}: {lines}")
             runs.sort(key=lambda run: (TRAINING, STOPPED, FINISHED).index(run.state))
             return View(tuple(runs), tuple(faults))
 
     def _names(self) -> list[str]:
-        """Where runs are; new ones are looked for as often as that is cheap."""
+        """The run directories; new ones are looked for only as often as that is cheap."""
         begin = time.monotonic()
         if begin >= self._search_at:
             found = [name for d in self.directories for name in directories_of_runs(d)]
@@ -166,14 +166,14 @@ def _look(name: str, known: _Known, locked: set[int] | None) -> Live:
     if known.ending is None or known.ending[0] != stamp:
         known.ending, known.checked = (stamp, run.ending), None
     story = Story(run, records, known.ending[1])
-    if known.checked is not story.records:  # which are other ones whenever there is a new one
+    if known.checked is not story.records:  # a new list whenever there is a new generation
         refuse_odd(story)
         known.checked = story.records
     return Live(name, story, FINISHED if story.done else _state(path, story, locked))
 
 
 def _state(path: Path, story: Story, locked: set[int] | None) -> str:
-    """Whether somebody is at work: by the lock where we can see it, else by what was written."""
+    """Whether a process is training it: by the lock if we can see it, else by recent writes."""
     stamp = _stamp(path / LOCK)
     if locked is not None and stamp:
         if stamp[0] in locked:
@@ -181,7 +181,7 @@ def _state(path: Path, story: Story, locked: set[int] | None) -> str:
         with regular_file(path / LOCK) as (file, _):
             holder = file.read(200)
         if holder.endswith(f" on {os.uname().nodename}".encode()):
-            return STOPPED  # the last one to hold it was of this machine
+            return STOPPED  # its last holder ran on this machine
     times = [r.get("seconds") or 0.0 for r in story.records[-2:]]
     patience = max(LATELY, 3 * (times[-1] - times[0]) if times else 0.0)
     written = _stamp(path / METRICS) or _stamp(path / CONFIG)
@@ -190,9 +190,9 @@ def _state(path: Path, story: Story, locked: set[int] | None) -> str:
 
 
 def _locked_inodes() -> set[int] | None:
-    """Inodes that are locked on this machine; None where the system does not say.
+    """Inodes that are locked on this machine; None if the system does not tell.
 
-    Trying the lock ourselves would hold it for a moment, in which a run could fail to begin.
+    Trying the lock ourselves would hold it for a moment, and a run could fail to start meanwhile.
     """
     try:
         lines = LOCKS.read_text().splitlines()

@@ -1,6 +1,6 @@
 """The paper's own results (its Tables 1 and 2), quoted: medians over its runs, not measured here.
 
-Columns as in the paper: its four algorithms, then three others that it quotes itself.
+Columns as in the paper: its four algorithms, then three that the paper itself quotes.
 """
 
 from nses.rollouts.tasks.games import letters
@@ -29,18 +29,18 @@ ROWS: dict[str, tuple[float, ...]] = {
 
 
 def quoted(task: str) -> dict[str, float]:
-    """The paper's results on a task, by algorithm; empty for a task that it does not have."""
+    """The paper's results on a task, by algorithm; empty for a task that is not in the paper."""
     return dict(zip(COLUMNS, ROWS.get(_canonical(task), ()), strict=False))
 
 
 def caption(task: str) -> str:
-    """What to say beside its numbers."""
+    """The line below the paper's numbers."""
     results = quoted(task)
     if not results:
         return "The paper has no results for this task."
     others = [f"{name.upper()} {results[name]:g}" for name in COLUMNS[4:] if name in results]
-    says = "Quoted from Conti et al. 2018, at its own scale; not measured here."
-    return says + (f" It quotes for others: {', '.join(others)}." if others else "")
+    says = "Quoted from Conti et al. 2018, with the paper's settings; not measured here."
+    return says + (f" The paper quotes others: {', '.join(others)}." if others else "")
 
 
 def _canonical(task: str) -> str:

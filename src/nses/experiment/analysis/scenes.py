@@ -22,7 +22,7 @@ LABELS = ("final x", "final y")
 
 @dataclass(frozen=True)
 class Scene:
-    """What there is to draw besides the runs: walls as x0, x1, y0, y1, and where episodes start."""
+    """What to draw besides the runs: walls as (x0, x1, y0, y1), and where episodes start."""
 
     walls: tuple[tuple[float, float, float, float], ...] = ()
     start: tuple[float, float] | None = None
@@ -30,7 +30,7 @@ class Scene:
 
 
 def scene_of(config: Config) -> Scene:
-    """A task seen from above; empty where there is no scene, or behaviors are not (x, y)."""
+    """A task seen from above; empty if it has no scene or its behaviors are not (x, y)."""
     if config.task not in SCENES or config.behavior not in (None, PLACE):
         return Scene()
     return SCENES[config.task](config.environment_arguments)
@@ -57,18 +57,18 @@ SCENES: dict[str, Callable[[dict[str, Any]], Scene]] = {
 
 @dataclass(frozen=True, eq=False)
 class Trail:
-    """A run from above: where the updated member ended, generation by generation, if known."""
+    """A run from above: where the updated member of each generation ended, if known."""
 
     b: Floats  # (T, 2)
     generation: NDArray[np.int64]  # (T,)
     member: NDArray[np.int64]  # (T,)
     score: Floats  # (T,)
-    age: Floats  # (T,) 0 for the first generation, 1 for the last of the settings
+    age: Floats  # (T,) 0 for the first generation, 1 for the last one of the configuration
     best: float | None  # of the whole run
 
 
 def trail_of(story: Story) -> Trail:
-    """Of a run whose behaviors are points in a plane."""
+    """The trail of a run whose behaviors are points in a plane."""
     b = story.behaviors
     assert b is not None
     known = np.isfinite(b).all(axis=1)
@@ -84,7 +84,7 @@ def trail_of(story: Story) -> Trail:
 
 
 def limits(b: Floats, scene: Scene) -> tuple[Floats, Floats]:
-    """Lowest and highest (x, y) of behaviors, (T, 2), and of the scene; and a margin."""
+    """Lowest and highest (x, y) of behaviors, (T, 2), and of the scene, with a margin."""
     corners = [(x, y) for x0, x1, y0, y1 in scene.walls for x, y in ((x0, y0), (x1, y1))]
     start = [scene.start] if scene.start else []
     seen = np.concatenate([b, np.reshape([*corners, *start], (-1, 2))])

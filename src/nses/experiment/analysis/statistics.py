@@ -1,4 +1,4 @@
-"""How algorithms are compared. SciPy does the statistics; it is imported when one is asked for."""
+"""How algorithms are compared. SciPy does the statistics; it is imported when first needed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ BATCH = 4_000_000  # resampled numbers at a time
 
 
 def median(x: Sequence[float]) -> float:
-    """The middle of x, or the mean of its two middles; NaN of nothing."""
+    """The median of x; NaN if x is empty."""
     return float(np.median(x)) if len(x) else np.nan
 
 
 def interquartile_mean(x: Sequence[float]) -> float:
-    """The mean of x without its lowest and highest quarter; NaN of nothing."""
+    """The mean of x without its lowest and highest quarter; NaN if x is empty."""
     from scipy.stats import trim_mean
 
     return float(trim_mean(x, 0.25)) if len(x) else np.nan
@@ -27,7 +27,7 @@ def median_interval(x: ArrayLike, resamples: int = RESAMPLES) -> NDArray[np.floa
     """The bootstrapped 95 % interval of the median over the last axis: its two ends, (2, ...).
 
     By percentiles of the medians of resampled runs, from one fixed seed, so that the same runs give
-    the same interval. Fewer than two runs have none: NaN.
+    the same interval. NaN for fewer than two runs.
     """
     x = np.asarray(x, np.float64)
     if x.shape[-1] < 2:
@@ -53,13 +53,13 @@ class Difference:
 
     U: float  # pairs in which the first is greater; ties count half
     p: float
-    effect: float  # U as a share of all pairs: 1/2 where neither tends to be greater
+    effect: float  # U as a share of all pairs; 1/2 if neither tends to be greater
 
 
 def mann_whitney(x: Sequence[float], y: Sequence[float]) -> Difference:
-    """Whether x and y have one distribution.
+    """Test whether x and y have the same distribution.
 
-    Exact for small samples without ties, else by the normal approximation with their correction.
+    Exact for small samples without ties, else the normal approximation, corrected for ties.
     """
     from scipy.stats import mannwhitneyu
 
@@ -68,9 +68,9 @@ def mann_whitney(x: Sequence[float], y: Sequence[float]) -> Difference:
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """p-values of several tests, such that all of them together err as rarely as one alone.
+    """p-values of several tests, adjusted so that together they err as rarely as a single one.
 
-    The i-th smallest of m is multiplied by m - i + 1, and none is smaller than the one before it.
+    The i-th smallest of m is multiplied by m - i + 1; none is smaller than the one before it.
     """
     order = np.argsort(p, kind="stable")
     adjusted = np.empty(len(p))

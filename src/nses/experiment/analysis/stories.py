@@ -1,4 +1,4 @@
-"""Runs in numbers: what their files say of each, as far as it got, and learning curves of them."""
+"""Runs in numbers, read from their files however far they got, and their learning curves."""
 
 import logging
 import os
@@ -21,7 +21,7 @@ from nses.experiment.runs.storage import CheckpointRefused
 
 log = logging.getLogger("nses")
 
-AXES = {  # what a learning curve can run along: column of a Story → what to call it
+AXES = {  # the horizontal axes of learning curves: column of a Story → its label
     "generation": "generation",
     "episodes": "episodes",
     "env_steps": "environment steps",
@@ -34,7 +34,7 @@ CELLS = 20  # of the grid that measures coverage, along each side
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """A run in numbers, as far as it got: what its files say, without its parameters."""
+    """A run in numbers, however far it got, without its parameters."""
 
     run: Run
     records: list[Record]  # the lines of metrics.jsonl
@@ -43,13 +43,13 @@ class Story:
 
     @property
     def generation(self) -> int:
-        if self.done and self.ending is not None:  # its last line may be lost
+        if self.done and self.ending is not None:  # the last line of the log may be lost
             return self.ending.generation
         return self.records[-1]["generation"] if self.records else 0
 
     @property
     def done(self) -> bool:
-        """Whether it has all its generations, and its best policy is tested."""
+        """Whether all generations are done and the best policy is re-tested."""
         return bool(self.retest)
 
     @property
@@ -67,11 +67,11 @@ class Story:
 
     @property
     def tested(self) -> float:
-        """The mean of the best policy in fresh episodes, which is not a lucky one; or NaN."""
+        """The mean of the best policy in fresh episodes, free of selection bias; NaN until then."""
         return float(np.mean(self.retest)) if self.done else np.nan
 
     def column(self, name: str) -> Floats:
-        """(T,), of one number a generation; NaN where there is none."""
+        """(T,): one number per generation, NaN where it is missing."""
         if name not in self._columns:
             values = (record.get("seconds" if name == "hours" else name) for record in self.records)
             column = np.array(list(values), np.float64)
@@ -80,17 +80,17 @@ class Story:
 
     @cached_property
     def _columns(self) -> dict[str, Floats]:
-        """Those that were asked for."""
+        """The columns computed so far."""
         return {}
 
     @property
     def behaviors(self) -> Floats | None:
-        """(T, 2), where the updated member ended, generation by generation; None if not in 2-D."""
+        """(T, 2): where the updated member of each generation ended; None if not in 2-D."""
         if self.run.facts.behavior_size != 2:
             return None
         missing = [np.nan, np.nan]
         rows = [r.get("behavior") or missing for r in self.records]
-        return np.array(rows, np.float64).reshape(-1, 2)  # None: not finite
+        return np.array(rows, np.float64).reshape(-1, 2)  # null in the log becomes NaN
 
 
 def story_of(run: Run) -> Story:
@@ -99,12 +99,12 @@ def story_of(run: Run) -> Story:
 
 
 def find_runs(paths: Iterable[str | Path]) -> list[Run]:
-    """The runs in these directories and below them that can be read; why others cannot is said."""
+    """The readable runs in and below these directories; warns about the others."""
     runs, faults = [], []
     for directory in directories_in(paths):
         try:
             runs.append(load(directory))
-        except (CheckpointRefused, ValueError) as error:  # one may be in the making
+        except (CheckpointRefused, ValueError) as error:  # it may have just been created
             faults.append(str(error))
     for fault in faults if runs else ():
         log.warning("left out: %s", fault)
@@ -114,22 +114,22 @@ def find_runs(paths: Iterable[str | Path]) -> list[Run]:
 
 
 def directories_in(paths: Iterable[str | Path]) -> list[Path]:
-    """Where runs are, here and below, each once; UsageError where there is none."""
+    """The run directories in and below these paths, each once; UsageError if a path has none."""
     found: dict[str, Path] = {}
     for path in map(Path, paths):
-        named = "\0" not in str(path)  # no system has such a name
+        named = "\0" not in str(path)  # no file system allows such a name
         below = [Path(p) for p in directories_of_runs(path)] if named else []
         if not below:
             raise UsageError(
-                f"{path} holds no run: neither it nor a directory in it has a {CONFIG}. "
-                "'nses train' and 'nses reproduce' make some."
+                f"{path} holds no run: neither it nor any directory in it has a {CONFIG}. "
+                "Make runs with 'nses train' or 'nses reproduce'."
             )
         found |= {os.path.realpath(directory): directory for directory in below}
     return list(found.values())
 
 
 def directories_of_runs(path: Path) -> list[str]:
-    """Where runs are kept, in the order of their names; a run holds no other runs."""
+    """The run directories below a path, sorted by name; a run holds no other runs."""
     found = []
     for directory, names, files in os.walk(path):
         names.sort()
@@ -141,7 +141,7 @@ def directories_of_runs(path: Path) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The best score so far: median over the runs that got there, and its interval. (points,)"""
+    """The best score so far: median over the runs that got that far, and its interval. (points,)"""
 
     x: Floats
     median: Floats
@@ -151,10 +151,10 @@ class Curve:
 
 
 def curve_of(stories: Sequence[Story], axis: str) -> Curve | None:
-    """The best score so far along an axis; None before anything was played.
+    """The best score so far along an axis; None before the first generation.
 
-    A run counts from its first generation to its last: where others have gone on, they are fewer.
-    Along steps and hours, which no run was told to last, one that has ended keeps what it found.
+    A run counts from its first generation to its last; beyond that, the median is over fewer runs.
+    Along steps and hours, which have no set end, a finished run keeps its last score.
     """
     begun = [s for s in stories if s.records]
     if not begun:
@@ -169,7 +169,7 @@ def curve_of(stories: Sequence[Story], axis: str) -> Curve | None:
         row[there] = story.column("best")[at[there]]
     known = np.isfinite(y)
     low, high, middle = (np.full(len(grid), np.nan) for _ in range(3))
-    for pattern in np.unique(known, axis=1).T:  # which runs are there changes a few times only
+    for pattern in np.unique(known, axis=1).T:  # the set of runs changes only a few times
         where = (known == pattern[:, None]).all(axis=0)
         if not pattern.any():
             continue
@@ -181,9 +181,9 @@ def curve_of(stories: Sequence[Story], axis: str) -> Curve | None:
 
 
 def coverage(stories: Sequence[Story]) -> list[Floats] | None:
-    """How much of the behavior space each run has seen, generation by generation, 0 to 1.
+    """How much of the behavior space each run has visited after each generation, 0 to 1.
 
-    The share of the cells of a grid over all that any of these runs saw; None if not in 2-D.
+    The share of the cells of a grid over the behaviors of all these runs; None if not in 2-D.
     """
     seen = [b for s in stories if (b := s.behaviors) is not None]
     points = np.concatenate([np.empty((0, 2)), *seen])
@@ -202,10 +202,10 @@ def coverage(stories: Sequence[Story]) -> list[Floats] | None:
 
 
 def _grid(columns: Sequence[Floats], axis: str) -> Floats:
-    """Where a curve is drawn: at whole generations, else evenly from the first number on."""
+    """The points of a curve: whole generations, else evenly spaced from the first number on."""
     first, last = min(x[0] for x in columns), max(x[-1] for x in columns)
     grid = np.linspace(first, last, POINTS)
     if axis == "generation":
         return np.unique(np.round(grid)) if last - first >= POINTS else np.arange(first, last + 1)
-    # Every run's own end is a point, so that none seems to stop before it did.
+    # The end of every run is a point, so that no run seems to stop early.
     return np.unique(np.concatenate([grid, [x[-1] for x in columns]]))

@@ -1,4 +1,4 @@
-"""A table as a value: records, and how each is shown. Terminal, page and files are renderings."""
+"""A table as a value: records and how to show them. Terminal, page and files render it."""
 
 import math
 from collections.abc import Callable
@@ -16,27 +16,27 @@ MISSING = "–"
 
 @dataclass(frozen=True)
 class Cell:
-    """A text, and what a medium that can does with it."""
+    """A text, and hints for a medium that can use them."""
 
     text: str
-    aside: str = ""  # said more quietly after it: an interval
-    color: Color | None = None  # in which it is drawn elsewhere
-    target: Path | None = None  # the file to which it leads
+    aside: str = ""  # shown less prominently after the text: an interval
+    color: Color | None = None  # the colour of the same thing in the plots
+    target: Path | None = None  # the file it links to
     is_command: bool = False  # a line for a terminal
-    kind: str = ""  # of a state
+    kind: str = ""  # the kind of a state, for its style
 
 
 @dataclass(frozen=True)
 class Column(Generic[R]):
     title: str
     cell: Callable[[R], Cell]
-    aside: str = ""  # the title of what is said aside
-    narrow: bool = True  # whether it is shown where there is little room, too
+    aside: str = ""  # the title of the asides
+    narrow: bool = True  # whether it is also shown where there is little room
 
 
 @dataclass(frozen=True)
 class Table(Generic[R]):
-    """Rows are named by their first cell."""
+    """The first cell of a row names it."""
 
     title: str
     columns: tuple[Column[R], ...]
@@ -46,7 +46,7 @@ class Table(Generic[R]):
 
 
 def plain(show: Callable[[R], object]) -> Callable[[R], Cell]:
-    """Cells that are nothing but a text."""
+    """Cells that are plain text."""
     return lambda record: Cell(str(show(record)))
 
 

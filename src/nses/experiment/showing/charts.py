@@ -1,4 +1,4 @@
-"""What a picture of runs along time shows, as a value; Matplotlib and Plotly are its renderings."""
+"""A chart of runs over time, as a value; Matplotlib and Plotly render it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,51 +14,50 @@ from nses.experiment.showing.drawing import HUES, INK, Color, colors_of
 MEDIAN_WIDTH, RUN_WIDTH = 2.5, 1.3  # of lines, in pixels of a page
 BAND, RUN = 0.18, 0.75  # opacity of an interval, and of one run among many
 
-LUCKY = "The best score so far is the maximum of noisy means: a lucky one."
+LUCKY = "The best score so far is the maximum of noisy means, so it is too optimistic."
 MEDIANS = (
     "Median over the runs and its bootstrapped 95 % interval; dashed where some runs have not got "
     "that far."
 )
 EXPLORED = (
-    f"A line per run: the share it has visited of a {CELLS} × {CELLS} grid over all behaviors that "
-    "these runs have shown; where behaviors are not points in a plane, the mean novelty of its "
-    "candidates."
+    f"One line per run: how much it has visited of a {CELLS} × {CELLS} grid over the behaviors of "
+    "all these runs. If behaviors are not points in a plane: the mean novelty of its candidates."
 )
 ARCHIVED = (
-    f"The behaviors seen so far, and the share of a {CELLS} × {CELLS} grid over all of them that "
-    "was visited; where behaviors are not points in a plane, mean novelty."
+    f"The size of the archive, and how much of a {CELLS} × {CELLS} grid over its behaviors was "
+    "visited. If behaviors are not points in a plane: mean novelty."
 )
-WEIGHED = "A line per run: w = 1 follows reward alone, w = 0 novelty alone."
-SELECTED = "The probability of each member, by its novelty (Eq. 1)."
-DIAMONDS = "One diamond per generation at the behavior of the updated member, darker = later."
+WEIGHED = "One line per run: w = 1 follows reward alone, w = 0 novelty alone."
+SELECTED = "The probability of selecting each member, in proportion to its novelty (Eq. 1)."
+DIAMONDS = "One diamond per generation, at the behavior of the updated member; darker is later."
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Numbers of one run."""
+    """A line of one run."""
 
     label: str
     color: Color | str
     x: Floats
     y: Floats
     width: float = RUN_WIDTH
-    steps: bool = False  # whether it keeps a value until the next
-    seed: int | None = None  # of a run among others
+    steps: bool = False  # whether it is drawn as a staircase
+    seed: int | None = None  # of the run, if there are several
 
 
 @dataclass(frozen=True, eq=False)
 class Median:
-    """Runs of a group together, with an interval."""
+    """The median of a group of runs, with its interval."""
 
     label: str
     color: Color
     curve: Curve
-    runs: int  # of the group
+    runs: int  # in the group
 
     def stretches(self) -> Iterator[tuple[NDArray[np.bool_], bool]]:
-        """Where it is drawn solid, then where dashed: True where some runs have not got so far."""
+        """Where it is solid (False), then where it is dashed (True): not all runs got that far."""
         partial = self.curve.runs < self.runs
-        beside = np.append(partial[1:], False) | np.append(False, partial[:-1])  # so that they meet
+        beside = np.append(partial[1:], False) | np.append(False, partial[:-1])  # so the two meet
         if not partial.all():
             yield ~partial, False
         if partial.any():
@@ -70,13 +69,13 @@ class Chart:
     """A panel."""
 
     axis: str  # one of AXES
-    y: str  # what it counts
+    y: str  # the label of the vertical axis
     lines: tuple[Line, ...] = ()
     medians: tuple[Median, ...] = ()
     low: float | None = None  # the ends of the vertical axis
     high: float | None = None
-    number: str = ".5g"  # how a value is written
-    goal: float | None = None  # above which a task is solved
+    number: str = ".5g"  # the format of a value
+    goal: float | None = None  # the return above which the task is solved
 
     @property
     def is_share(self) -> bool:
@@ -94,7 +93,7 @@ def learning(groups: Sequence[Group], axis: str, goal: float | None = None) -> C
 
 
 def learning_of(story: Story, axis: str) -> Chart:
-    """How the returns of one run grew."""
+    """The returns of one run."""
     x = story.column(axis)
     lines = (
         Line("mean of the candidates", HUES[1], x, story.column("return_mean"), 1.7),
@@ -119,7 +118,7 @@ def weights(groups: Sequence[Group]) -> Chart | None:
 
 
 def exploration(groups: Sequence[Group]) -> Chart:
-    """How much of the behavior space each run has seen; or its novelty, where that is no plane."""
+    """How much of the behavior space each run has visited; its novelty if that is not a plane."""
     owners = [(g, color, story) for g, color in _painted(groups) for story in g.stories]
     shares = coverage([story for _, _, story in owners])
     if shares is None:

@@ -1,4 +1,4 @@
-"""A page that shows runs while they train. Dash is imported here and nowhere else."""
+"""A page that shows runs while they train. Only this module imports Dash."""
 
 import re
 import socket
@@ -39,13 +39,13 @@ FIGURES = [Output(name, "figure") for name in PLOTS if name != "map"]
 def serve(
     directories: Sequence[str | Path], port: int, interval: float, say: Callable[[str], None]
 ) -> None:
-    """Shows the runs in these directories on 127.0.0.1 until Ctrl-C; port 0 is any free one."""
+    """Show the runs in these directories on 127.0.0.1 until Ctrl-C; port 0 picks a free port."""
     if not 0 <= port < 65536:
         raise UsageError(f"port must be 0 to 65535, got {port}.")
     if not 0.1 <= interval <= 3600:
         raise UsageError(f"interval must be 0.1 to 3600 seconds, got {interval:g}.")
     app = dashboard(Watcher(directories), interval)
-    import scipy.stats  # noqa: F401  (which takes a second that the first page would wait)
+    import scipy.stats  # noqa: F401  (takes a second, for which the first page would wait)
 
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -67,14 +67,14 @@ def serve(
 
 
 class _Quiet(WSGIRequestHandler):
-    """No line per request: there is one every two seconds."""
+    """Logs no requests: there is one every two seconds."""
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         pass
 
 
 def dashboard(watcher: Watcher, interval: float) -> Dash:
-    """The application; it reads files alone, and answers nobody who calls it by another name."""
+    """The application; it only reads files, and only answers requests to a local host name."""
     app = Dash(
         "nses",
         assets_folder=str(Path(__file__).parent / "pages"),
@@ -97,7 +97,7 @@ def dashboard(watcher: Watcher, interval: float) -> Dash:
 
 
 def _refuse_strangers() -> None:
-    """A page elsewhere can name its own host 127.0.0.1 (DNS rebinding), but not hide its name."""
+    """A foreign page can resolve its host to 127.0.0.1 (DNS rebinding) but still sends its name."""
     if re.sub(r":\d*$", "", request.headers.get("Host", "")) not in HOSTS:
         abort(403)
 
@@ -118,7 +118,7 @@ def _page(watcher: Watcher, interval: float) -> Any:
             html.Header([html.H1("Runs"), html.P(where, className="quiet")]),
             html.Div(id="faults"),
             html.Div(id="runs"),
-            html.Div([run, html.Div(["along ", axis], className="along")], className="controls"),
+            html.Div([run, html.Div(["by ", axis], className="along")], className="controls"),
             html.Div(
                 [_place(name, *words) for name, words in PLOTS.items()], className="plots seven"
             ),
@@ -130,7 +130,7 @@ def _page(watcher: Watcher, interval: float) -> Any:
 
 def _place(name: str, title: str, caption: str) -> Any:
     height = "min(30rem, 110vw)" if name == "map" else "21rem"
-    style = {"height": height, "flexGrow": 1}  # as high as its neighbour
+    style = {"height": height, "flexGrow": 1}  # as tall as its neighbour
     graph = dcc.Graph(
         id=name,
         figure=cast(Any, nothing("Reading the runs …")),
@@ -154,7 +154,7 @@ def _place(name: str, title: str, caption: str) -> Any:
 
 
 def _answer(app: Dash, watcher: Watcher) -> None:
-    """What happens at every tick of the clock and at every choice."""
+    """Register what happens at every tick of the clock and at every choice."""
     remembered: dict[tuple[str, ...], Any] = {}
 
     @app.callback(
@@ -169,14 +169,14 @@ def _answer(app: Dash, watcher: Watcher) -> None:
     ) -> Any:
         view = watcher.look()
         live = next((run for run in view.runs if run.name == name), next(iter(view.runs), None))
-        # By what the page shows, not by what was asked: an answer that a tick overtakes is lost.
+        # Compare with what the page shows, not with the last answer: a tick may overtake an answer.
         now_seen = " ".join([view.stamp, live.name if live else "", axis])
         if ctx.triggered_id == "clock" and now_seen == seen:
             return [no_update] * (7 + len(FIGURES))
         figures, faults = figures_of(view, live, axis, remembered)
         options = [{"label": _label(run.story), "value": run.name} for run in view.runs]
         now = max(2, live.story.generation) if live else 2
-        follow = ctx.triggered_id == "run" or until >= last  # else the reader looks at the past
+        follow = ctx.triggered_id == "run" or until >= last  # else the reader has moved the slider
         return [
             _table(view.runs), _notes([*view.faults, *faults]), options,
             live.name if live else None, now_seen, *figures, now, now if follow else until,
@@ -189,9 +189,9 @@ def _answer(app: Dash, watcher: Watcher) -> None:
     def draw_map(until: int, name: str | None, seen: str | None) -> Any:
         live = next((run for run in watcher.look().runs if run.name == name), None)
         if live is None or not live.story.records:
-            return nothing("No generation has ended yet."), until
+            return nothing("No generation has finished yet."), until
         if live.story.behaviors is None:
-            return nothing("No map: behaviors here are not points in two dimensions."), until
+            return nothing("No map: behaviors are not points in two dimensions."), until
         return guarded(lambda: plots.overhead(live.story, until=until))[0], until
 
     @app.callback(
@@ -228,7 +228,7 @@ def _notes(faults: Sequence[str]) -> Any:
 
 def _table(runs: Sequence[Live]) -> Any:
     if not runs:
-        return html.P("No run here yet. New ones appear by themselves.", className="quiet")
+        return html.P("No runs here yet. New ones appear automatically.", className="quiet")
     rows = []
     for run in runs:
         first, *others = (column.cell(run) for column in LIVE)

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, quiet axes, and files. Matplotlib never opens a window."""
+"""What all figures share: colours, quiet axes, and files. Matplotlib never opens a window."""
 
 import io
 import warnings
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Color = tuple[float, float, float]
 
-# One hue per member, told apart by colour-blind readers too; a sixth member begins again.
+# One hue per member, which colour-blind readers can tell apart; a sixth member reuses the first.
 HUES: tuple[Color, ...] = (
     (0.00, 0.45, 0.70),  # blue
     (0.90, 0.45, 0.00),  # orange
@@ -30,7 +30,7 @@ HUES: tuple[Color, ...] = (
 )
 WALL, INK, FAINT, STAR_COLOR = "#3a3a42", "#222226", "#9a9aa2", "#ffd24a"
 
-# One hue per algorithm, the same in every picture and on every page.
+# One hue per algorithm, the same in every figure and on every page.
 ALGORITHM_HUES: dict[str, Color] = {
     "es": (0.45, 0.45, 0.49),
     "ns-es": HUES[1],
@@ -40,7 +40,7 @@ ALGORITHM_HUES: dict[str, Color] = {
 
 
 def _hue(algorithm: str) -> Color:
-    """Its own, or one that is left, by its place in the table."""
+    """Its own, or one of the unused hues, by its place in ALGORITHMS."""
     if algorithm in ALGORITHM_HUES:
         return ALGORITHM_HUES[algorithm]
     others, left = [x for x in ALGORITHMS if x not in ALGORITHM_HUES], HUES[3:]
@@ -48,7 +48,7 @@ def _hue(algorithm: str) -> Color:
 
 
 def colors_of(algorithms: Sequence[str]) -> list[Color]:
-    """One for each: its own, or as they come where one is there twice.
+    """The colour of each algorithm; if one appears twice, the hues in order instead.
 
     From the sixth on they are darker, then lighter.
     """
@@ -68,20 +68,20 @@ def shades(member: NDArray[np.int64], age: NDArray[np.float64]) -> NDArray[np.fl
     return light + early * (hue - light) + late * (dark - hue)
 
 
-# Fonts with the letters of more scripts, in the order in which they are asked, where there are any.
+# Fonts for more scripts, in order of preference; those that are installed are used.
 MORE_LETTERS = (
     *("Noto Sans CJK SC", "Noto Sans CJK JP", "Source Han Sans SC", "WenQuanYi Micro Hei"),
     *("PingFang SC", "Hiragino Sans", "Microsoft YaHei", "Droid Sans Fallback"),
     *("Noto Sans Devanagari", "Noto Sans Thai", "Arial Unicode MS", "Unifont"),
 )
-LONGEST_NAME = 60  # letters
+LONGEST_NAME = 60  # characters
 
 
 @contextmanager
 def plainly() -> Iterator[None]:
-    """Names are drawn as they are: `$` begins no formula, and a letter no font has is no warning.
+    """Draw names literally: `$` starts no formula, and a missing glyph gives no warning.
 
-    For functions that draw, as a decorator.
+    Use it as a decorator of functions that draw.
     """
     import matplotlib
 
@@ -104,13 +104,13 @@ def _families() -> list[str]:
 
 
 def name_of(text: str) -> str:
-    """A name as a picture has room for it."""
+    """A name, shortened to fit into a figure."""
     shown = "".join(c if c.isprintable() else "\ufffd" for c in text)
     return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "…"
 
 
 def quiet(axes: "Axes") -> None:
-    """Frame and ticks that leave the eye to the data."""
+    """Unobtrusive frame and ticks."""
     axes.tick_params(labelsize=7, length=2, width=0.6, color=FAINT, labelcolor=INK, pad=2)
     for spine in axes.spines.values():
         spine.set(color=FAINT, linewidth=0.6)
@@ -121,5 +121,5 @@ def save(figure: "Figure", path: Path) -> None:
     for suffix, dpi, metadata in ((".png", 150, None), (".pdf", 300, {"CreationDate": None})):
         buffer = io.BytesIO()
         figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=metadata)
-        figure.set_layout_engine("none")  # everything has its place now
+        figure.set_layout_engine("none")  # the first save has laid everything out
         write_atomically(path.with_suffix(suffix), buffer.getvalue())

@@ -1,4 +1,4 @@
-"""Charts as files, by Matplotlib: a picture of one run, and a panel per task of a comparison."""
+"""Charts as files, by Matplotlib: a figure of one run, or of a comparison with a panel per task."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 4  # of panels, at most
-POINTS = 0.63  # of paper, to a pixel of a page
+POINTS = 0.63  # on paper, per pixel of a page
 
 
 def curve(story: Story, path: Path) -> None:
-    """How the returns of one run grew, to `path` (PNG) and beside it as PDF."""
+    """Draw the returns of one run to `path` (PNG) and to a PDF beside it."""
     c = story.run.config
     title = f"{name_of(c.task)}, {c.algorithm.upper()}, seed {c.seed}"
     _panels([(title, charts.learning_of(story, "generation"))], path, (5.2, 3.2))
 
 
 def curves(contests: Sequence[Contest], axis: str, path: Path) -> None:
-    """The best score so far, a panel per task."""
+    """Draw the best score so far, a panel per task."""
     _panels([(name_of(c.task), charts.learning(c.groups, axis)) for c in contests], path)
 
 
 def weights(contests: Sequence[Contest], path: Path) -> bool:
-    """The weight w of reward where it adapts. False where it does in none."""
+    """Draw the weight w of reward of algorithms that adapt it; False if none does."""
     shown = [(name_of(c.task), charts.weights(c.groups)) for c in contests]
     drawn = [(title, chart) for title, chart in shown if chart is not None]
     if drawn:
@@ -41,7 +41,7 @@ def weights(contests: Sequence[Contest], path: Path) -> bool:
 
 
 def archives(contests: Sequence[Contest], path: Path) -> None:
-    """How much the archives cover: of a behavior space in two dimensions, else mean novelty."""
+    """Draw how much of the behavior space the runs cover; if it is not 2-D, their mean novelty."""
     _panels([(name_of(c.task), charts.exploration(c.groups)) for c in contests], path)
 
 
@@ -49,7 +49,7 @@ def archives(contests: Sequence[Contest], path: Path) -> None:
 def _panels(
     drawn: Sequence[tuple[str, Chart]], path: Path, alone: tuple[float, float] = (5.2, 3.4)
 ) -> None:
-    """A panel per title and chart, as PNG and PDF; `alone`: the inches of one."""
+    """A panel per title and chart, as PNG and PDF; a single panel has the size `alone` (inches)."""
     from matplotlib.figure import Figure
 
     columns = min(len(drawn), COLUMNS)
@@ -89,7 +89,7 @@ def _draw(axes: "Axes", chart: Chart) -> None:
 
 
 def _draw_median(axes: "Axes", median: Median) -> None:
-    """Solid, then dashed; and its interval."""
+    """The median, solid and dashed, and its interval."""
     curve, label = median.curve, _counted(median.label, median.runs)
     style: dict[str, Any] = {"color": median.color, "linewidth": POINTS * MEDIAN_WIDTH}
     for where, dashed in median.stretches():
@@ -108,7 +108,7 @@ def _draw_line(axes: "Axes", line: Line, label: str) -> None:
 
 
 def _dot(x: Any) -> dict[str, Any]:
-    """A single point is no line."""
+    """A marker for a line of a single point, which would be invisible."""
     return {"marker": "o", "markersize": 3} if len(x) == 1 else {}
 
 

@@ -1,4 +1,4 @@
-"""What a run is and how far it got; what there is to train on."""
+"""A run described in facts, and the table of built-in tasks."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from nses.rollouts.tasks.catalog import ATARI, SHIPPED, make_task
 
 
 def facts_of(run: Run) -> dict[str, Any]:
-    """Facts by name, in the order in which a person asks for them."""
+    """Facts by name, the most important first."""
     config = run.config
     if not checkpoint.stored(run.path / checkpoint.DIRECTORY):
         return {"task": config.task, "algorithm": config.algorithm, **_without_checkpoints(run)}
@@ -56,7 +56,7 @@ def _without_checkpoints(run: Run) -> dict[str, Any]:
 
 
 def show_tasks(console: Console) -> None:
-    """A table of the shipped tasks, and how to name any other."""
+    """A table of the built-in tasks, and how to name any other."""
     table = Table(title="tasks", title_justify="left")
     for column in ("task", "observations", "actions", "behavior", "steps"):
         table.add_column(column)
@@ -72,11 +72,13 @@ def show_tasks(console: Console) -> None:
     table.add_row(f"{ATARI}GAME", "84×84×4 numbers", "by game", "ram", "5000")  # without ale-py
     console.print(table)
     console.print(
-        f"Each has the recipes {', '.join(GENERAL)}.\n"
-        "GAME is frostbite, ms_pacman or any other of ale-py: pip install 'nses[atari]'.\n"
-        "Any Gymnasium id works too; say what to be novel in (else: all of the last observation):\n"
+        f"Every task has the recipes {', '.join(GENERAL)}.\n"
+        "GAME is frostbite, ms_pacman or any other game of ale-py: pip install 'nses[atari]'.\n"
+        "Any Gymnasium id works too. --behavior chooses what novelty is measured on;\n"
+        "the default is the whole last observation:\n"
         "  nses train CartPole-v1 --behavior final-observation:0\n"
-        "and so does your own environment: nses train package.module:Environment --max-steps 500",
+        "So does an environment of your own:\n"
+        "  nses train package.module:Environment --max-steps 500",
         highlight=False,
         soft_wrap=True,
     )

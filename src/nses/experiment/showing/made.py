@@ -1,4 +1,4 @@
-"""How a run was made, as parts of its page: commands, settings, versions, films."""
+"""How a run was made, as parts of its page: commands, settings, versions, videos."""
 
 import base64
 import shlex
@@ -19,10 +19,10 @@ def settings_of(story: Story, base: Path) -> list[Markup]:
     directory = shlex.quote(str(run.path))
     more = 2 * run.config.generations
     lines = {
-        "Made by": run.command,
+        "Command": run.command,
         "Continue it": f"nses resume {directory}" + (f" --generations {more}" * story.done),
         "Test its best policy": f"nses evaluate {directory}",
-        "See it": f"nses render {directory}",
+        "Make a video of it": f"nses render {directory}",
         "Replay any generation": f"{replay_command(run)} --generation {max(1, story.generation)}",
     }
     changes = changes_of(run.config)
@@ -39,15 +39,15 @@ def settings_of(story: Story, base: Path) -> list[Markup]:
     ]
     if run.resumptions:
         again = [
-            element("li", f"from {r.generation}: ", element("code", r.command))
+            element("li", f"from generation {r.generation}: ", element("code", r.command))
             for r in run.resumptions
         ]
-        parts += [element("h3", "Continued since"), element("ul", *again)]
+        parts += [element("h3", "Resumed"), element("ul", *again)]
     columns = (
-        Column[tuple[str, str]]("of", plain(lambda item: item[0])),
+        Column[tuple[str, str]]("name", plain(lambda item: item[0])),
         Column[tuple[str, str]]("version", plain(lambda item: item[1])),
     )
-    versions = Table("Versions it was begun with", columns, tuple(run.versions.items()))
+    versions = Table("Versions at its start", columns, tuple(run.versions.items()))
     said = f"changed: {', '.join(changes)}" if changes else "none changed"
     summary = f"All settings (recipe {run.config.recipe}; {said})"
     parts += [
@@ -64,7 +64,7 @@ def _value(value: Any) -> str:
 
 
 def films(directory: Path, room: int, base: Path) -> Markup:
-    """Inside the page while there is room for so many bytes, else links to their files."""
+    """Videos inside the page while `room` bytes last, then links to their files."""
     shown = []
     for file in _videos(directory):
         with regular_file(file) as (opened, size):
@@ -76,10 +76,10 @@ def films(directory: Path, room: int, base: Path) -> Markup:
             shown.append(element("video", src=source, controls=True, aria_label=file.name))
         else:
             shown.append(element("p", link(file, base, f"{file.name} (too large for this page)")))
-    return joined([element("h2", "Films"), *shown]) if shown else Markup()
+    return joined([element("h2", "Videos"), *shown]) if shown else Markup()
 
 
 def _videos(directory: Path) -> list[Path]:
-    """The best policy first; a symbolic link may lead anywhere, and is not followed."""
+    """The best policy first. Symbolic links are skipped: they may lead anywhere."""
     files = [f for f in directory.glob("*.mp4") if f.is_file() and not f.is_symlink()]
     return sorted(files, key=lambda file: (file.name != "best.mp4", file.name))

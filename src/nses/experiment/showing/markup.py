@@ -1,7 +1,7 @@
-"""HTML that cannot be broken out of: whatever is not Markup itself is escaped.
+"""HTML that is safe from injection: everything but Markup is escaped.
 
-A page is one file that needs no other and asks for none. Its policy forbids every request and every
-script but the two it comes with, by their hashes, so that a name from a file is never code.
+A page is one file that loads no others. Its policy forbids all requests, and all scripts but its
+own two, which it names by their hashes. So a name read from a file never becomes code.
 """
 
 import base64
@@ -21,17 +21,17 @@ from nses.experiment.showing.plots import Figure
 
 VOID = ("meta", "input", "br")
 
-Plots = dict[str, Mapping[str, Figure]]  # by their place; of each, the figures to choose from
+Plots = dict[str, Mapping[str, Figure]]  # for each place, the figures to choose from
 
 
 class Markup(str):
-    """HTML that stands as it is."""
+    """HTML that is not escaped again."""
 
     __slots__ = ()
 
 
 def element(tag: str, *children: object, **attributes: Any) -> Markup:
-    """<tag name="value">children</tag>; class_ is class, data_x is data-x, False leaves one out."""
+    """<tag name="value">children</tag>; class_ is class, data_x is data-x, False omits one."""
     said = "".join(
         f" {name.rstrip('_').replace('_', '-')}"
         + ("" if value is True else f'="{html.escape(str(value))}"')
@@ -46,7 +46,7 @@ def joined(children: Iterable[object]) -> Markup:
 
 
 def table(table: Table[R], base: Path) -> Markup:
-    """A wide table scrolls by itself, so the page does not; `base` is where the page will be."""
+    """A wide table scrolls inside the page; `base` is the directory of the page."""
     titles = (f"{column.title} {column.aside}".strip() for column in table.columns)
     head = element("tr", *(element("th", title, scope="col") for title in titles))
     body = []
@@ -86,7 +86,7 @@ def plot(
     below: str = "",
     kind: str = "",
 ) -> Markup:
-    """A place for `figures`, which join the `plots` of the page, with what can be chosen."""
+    """A place for `figures`, which are added to the `plots` of the page, and its controls."""
     plots[name] = figures
     return element(
         "figure",
@@ -100,13 +100,13 @@ def plot(
 
 
 def absent(title: str, why: str) -> Markup:
-    """In place of a plot."""
+    """Shown in place of a plot."""
     words = element("p", why, class_="empty")
     return element("figure", element("header", element("h3", title)), words, class_="plot")
 
 
 def link(target: Path, base: Path, text: str) -> Markup:
-    """To a file, as seen from the directory `base`, so that both can be moved together."""
+    """A link to a file, relative to the directory `base`, so that both can be moved together."""
     return element("a", text, href=quote(os.fsencode(os.path.relpath(target, base))))
 
 
@@ -117,7 +117,7 @@ def command(text: str) -> Markup:
 
 
 def choice(label: str, options: Mapping[str, str], plot: str) -> Markup:
-    """A list to choose from, which redraws a plot; nothing where there is no choice."""
+    """A list to choose from, which redraws a plot; nothing if there is only one option."""
     if len(options) < 2:
         return Markup()
     entries = [element("option", text, value=value) for value, text in options.items()]
@@ -125,7 +125,7 @@ def choice(label: str, options: Mapping[str, str], plot: str) -> Markup:
 
 
 def slider(plot: str, last: int) -> Markup:
-    """Up to which generation a map is drawn, with a button that plays it."""
+    """A slider for the last generation on a map, with a button that plays it."""
     label = f"slider-{plot}"
     return element(
         "div",
@@ -138,7 +138,7 @@ def slider(plot: str, last: int) -> Markup:
 
 
 def page(title: str, body: Iterable[object], plots: Plots) -> bytes:
-    """A whole page, complete in itself."""
+    """A whole, self-contained page."""
     from plotly.offline import get_plotlyjs
 
     scripts = [get_plotlyjs(), asset("report.js")]
@@ -169,11 +169,11 @@ def page(title: str, body: Iterable[object], plots: Plots) -> bytes:
     ]
     main = element("main", *body)
     text = element("html", element("head", *head), element("body", main, *tail), lang="en")
-    return f"<!doctype html>\n{text}\n".encode(errors="replace")  # a name may hold half a letter
+    return f"<!doctype html>\n{text}\n".encode(errors="replace")  # a name may hold a lone surrogate
 
 
 def asset(name: str) -> str:
-    """A file that is part of every page."""
+    """The text of a file that is part of every page."""
     return (resources.files("nses.experiment.showing") / "pages" / name).read_text("utf-8")
 
 

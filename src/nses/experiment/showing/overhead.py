@@ -34,19 +34,19 @@ STAR: dict[str, Any] = {
     "marker": "*", "markersize": 8, "color": STAR_COLOR, "markeredgecolor": INK,
     "markeredgewidth": 0.6,
 }  # fmt: skip
-CAPTION = f"{DIAMONDS.removesuffix('.')}; the number is the best return of the run."
-PANEL, LONE_PANEL = 1.85, 3.6  # inches: the width of one of many, and of one alone
+CAPTION = f"{DIAMONDS} The number is the best return of the run."
+PANEL, LONE_PANEL = 1.85, 3.6  # inches: the width of one panel of many, and of a single one
 LEFT, RIGHT, TOP, BOTTOM, GAP, TICK = 0.75, 0.12, 0.35, 0.5, 0.09, 0.028
 LINE, ENTRY, LETTER = 0.18, 1.15, 0.065  # a line of text, a legend entry, a letter of 8 points
-TONES = 12  # of a member's colour, from its first generation to its last
+TONES = 12  # shades of a member's colour, from its first generation to its last
 ENTRIES = 2 + len(HUES)  # of the longest legend: start, wall, members
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """Panels side by side on one sheet, in inches: quick to draw, however many there are."""
+    """Panels on one sheet, in inches; one axes object draws them all, which is quick."""
 
-    low: NDArray[np.float64]  # the corners of what every panel shows
+    low: NDArray[np.float64]  # the corners of the area that every panel shows
     high: NDArray[np.float64]
     rows: int
     columns: int
@@ -70,12 +70,12 @@ class Sheet:
         return TOP + self.rows * (self.panel[1] + GAP) - GAP + self.bottom
 
     def corner(self, row: int, column: int) -> NDArray[np.float64]:
-        """The lower left one of a panel."""
+        """The lower left corner of a panel."""
         step = self.panel + GAP
         return np.array([LEFT + column * step[0], self.bottom + (self.rows - 1 - row) * step[1]])
 
     def place(self, points: Any, row: int, column: int) -> NDArray[np.float64]:
-        """(x, y) of the world on the sheet; both axes have one scale, and the panel's middle."""
+        """Where (x, y) of the world is on the sheet: centered in the panel, equal scales."""
         size = self.high - self.low
         scale = (self.panel / size).min()
         middle = self.corner(row, column) + self.panel / 2
@@ -84,7 +84,7 @@ class Sheet:
 
 @plainly()
 def overhead(runs: Mapping[str, Sequence[Story]], scenes: Sequence[Scene], path: Path) -> None:
-    """The paper's Fig. 2, to `path` (PNG) and beside it as PDF; a scene per row of runs.
+    """Draw the paper's Fig. 2 to `path` (PNG) and to a PDF beside it; a scene per row of runs.
 
     A row per algorithm, a column per seed: one diamond per generation at the final (x, y) of the
     updated member, one colour per member, darker for later ones. Behaviors have two dimensions.
@@ -100,7 +100,7 @@ def overhead(runs: Mapping[str, Sequence[Story]], scenes: Sequence[Scene], path:
     walls = tuple(wall for each in scenes for wall in each.walls)
     b = np.concatenate([trail.b for trail in trails.values()])
     low, high = limits(b, replace(scene, walls=walls))
-    high = high + np.array([0.0, 0.07 * (high - low).max()])  # room for the number on top
+    high = high + np.array([0.0, 0.07 * (high - low).max()])  # room for the number at the top
     sheet = Sheet(low, high, len(runs), max(len(row) for row in runs.values()))
     figure = Figure((sheet.width, sheet.height), facecolor="white")
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
@@ -115,7 +115,7 @@ def overhead(runs: Mapping[str, Sequence[Story]], scenes: Sequence[Scene], path:
 
 
 def _diamonds(axes: "Axes", sheet: Sheet, trails: Mapping[tuple[int, int], Trail]) -> None:
-    """All of one colour at a time, the later on top: a colour each would take far longer."""
+    """One colour at a time, later ones on top: drawing each diamond would take far longer."""
     from matplotlib.lines import Line2D
 
     every = list(trails.values())
@@ -161,7 +161,7 @@ def _surroundings(
 
 
 def _labels(axes: "Axes", sheet: Sheet, runs: Mapping[str, Sequence[Story]], scene: Scene) -> None:
-    """Ticks and what they count on the outer panels, algorithms on the left, seeds on top."""
+    """Ticks and axis labels on the outer panels, algorithms on the left, seeds on top."""
     from matplotlib.collections import LineCollection
     from matplotlib.ticker import MaxNLocator
 
@@ -239,7 +239,7 @@ def _legend(figure: "Figure", members: int, scene: Scene) -> None:
 
 
 def _legend_rows(width: float) -> int:
-    """How many an inch-wide figure needs for its longest legend."""
+    """How many rows the longest legend needs in a figure of this width, in inches."""
     return math.ceil(ENTRIES / max(1.0, width // ENTRY))
 
 

@@ -1,6 +1,6 @@
-"""What interactive pictures are made of: numbers, colours, lines and layouts, as Plotly names them.
+"""Parts of interactive plots: numbers, colours, lines and layouts, in Plotly's terms.
 
-Names that come from files are escaped, because Plotly reads a little HTML.
+Names that come from files are escaped, because Plotly interprets some HTML.
 """
 
 import html
@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from nses.experiment.analysis.stories import Floats, Story
 from nses.experiment.showing.drawing import FAINT, INK, STAR_COLOR, WALL
 
-DIGITS = 5  # of a number in a picture
+DIGITS = 5  # of a number in a plot
 LINE_POINTS = 800  # of the line of one run, at most
 NOTHING = "rgba(0,0,0,0)"
 FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13}
 GRID = {"gridcolor": "#e3e3e6", "zeroline": False, "linecolor": FAINT, "automargin": True}
 CONFIG: dict[str, Any] = {
-    # All buttons by name: one of the others would send the numbers to a server of Plotly's.
+    # The buttons are listed by name, because one of the others sends the data to Plotly's server.
     "modeBarButtons": [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
     "showSendToCloud": False,
     "plotlyServerURL": "",
@@ -30,7 +30,7 @@ CONFIG: dict[str, Any] = {
 
 
 def rounded(values: ArrayLike, digits: int = DIGITS) -> list[float | None]:
-    """Numbers as a picture needs them; JSON has no NaN."""
+    """Rounded numbers for JSON, which has no NaN."""
     return [
         float(f"{v:.{digits}g}") if math.isfinite(v) else None
         for v in np.asarray(values, np.float64).tolist()
@@ -49,12 +49,12 @@ def whole(story: Story, column: str) -> NDArray[np.int64]:
 
 
 def evenly(length: int, most: int) -> NDArray[np.int64]:
-    """Which of so many points to draw: all, or `most` of them from the first to the last."""
+    """Which of `length` points to draw: at most `most`, evenly from the first to the last."""
     return np.unique(np.linspace(0, length - 1, min(length, most)).round().astype(np.int64))
 
 
 def changes(x: NDArray[Any], y: Floats) -> tuple[NDArray[Any], Floats]:
-    """The points at which a staircase steps, and its end."""
+    """The points where a staircase steps, and its ends."""
     kept = np.ones(len(y), bool)
     kept[1:-1] = y[1:-1] != y[:-2]
     at = np.flatnonzero(kept)
@@ -73,7 +73,7 @@ def line(x: list[Any], y: ArrayLike, name: str, color: str, **style: Any) -> dic
         "x": x,
         "y": rounded(y),
         "name": name,
-        "mode": "lines+markers" if len(x) == 1 else "lines",  # a single point is no line
+        "mode": "lines+markers" if len(x) == 1 else "lines",  # a line of one point is invisible
         "line": {"color": color} | line,
     } | style
 
@@ -104,17 +104,17 @@ def level_name(y: float) -> dict[str, Any]:
 
 
 def revision(*names: object) -> dict[str, str]:
-    """What keeps a reader's zoom while a picture is drawn again."""
+    """Keeps a reader's zoom when a plot is redrawn under the same names."""
     return {"uirevision": " ".join(map(str, names))}
 
 
 def layout_of(x: str, y: str, **more: Any) -> dict[str, Any]:
-    """Of a picture with these axes; what there is more replaces what there would be."""
+    """The layout of a plot with these axis labels; `more` overrides the defaults."""
     return {
         "font": FONT | {"color": INK},
         "paper_bgcolor": NOTHING,
         "plot_bgcolor": NOTHING,
-        "margin": {"l": 12, "r": 36, "t": 12, "b": 12, "pad": 2},  # on the right, the buttons
+        "margin": {"l": 12, "r": 36, "t": 12, "b": 12, "pad": 2},  # the buttons are on the right
         "xaxis": GRID
         | {
             "title": {"text": html.escape(x), "standoff": 8},
@@ -125,5 +125,5 @@ def layout_of(x: str, y: str, **more: Any) -> dict[str, Any]:
         "hoverlabel": {"bgcolor": "#ffffff", "bordercolor": FAINT, "font": {"color": INK}},
         "modebar": {"orientation": "v", "bgcolor": NOTHING, "color": "#77777f", "activecolor": INK},
         "hovermode": "closest",
-        "dragmode": False,  # a finger scrolls the page; the page itself lets a mouse zoom
+        "dragmode": False,  # so that a finger scrolls the page; its script lets a mouse zoom
     } | more

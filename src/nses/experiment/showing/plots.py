@@ -1,4 +1,4 @@
-"""Interactive pictures of runs, as the plain dictionaries that Plotly draws in a page."""
+"""Interactive plots of runs, as the plain dictionaries that Plotly draws in a page."""
 
 import html
 from dataclasses import replace
@@ -29,12 +29,12 @@ from nses.experiment.showing.plot_parts import (
 
 Figure = dict[str, Any]
 
-MAP_POINTS = 2000  # diamonds of a map, at most
-PAPER = "#fbfbf8"  # under a map, by night too: later diamonds are darker
+MAP_POINTS = 2000  # diamonds on a map, at most
+PAPER = "#fbfbf8"  # the background of a map, in dark mode too: later diamonds are darker
 
 
 def figure_of(chart: Chart, *names: object) -> Figure:
-    """A chart as Plotly draws it; a zoom is kept for what has the same names."""
+    """A chart as Plotly draws it; a redrawn chart with the same `names` keeps its zoom."""
     data = [_band(median, chart.axis) for median in chart.medians]
     data += [line for median in chart.medians for line in _medians(median, chart.axis)]
     named: set[str] = set()
@@ -58,7 +58,7 @@ def overhead(story: Story, most: int = MAP_POINTS, until: int | None = None) -> 
     """Where the updated member of each generation ended, seen from above; 2-D behaviors only.
 
     One colour per member, darker for later generations; `customdata` of a diamond is its
-    generation, member and score. Later generations than `until` keep their place, but not more.
+    generation, member and score. Generations after `until` are not drawn, but have room.
     """
     trail, scene = trail_of(story), scene_of(story.run.config)
     shown = evenly(len(trail.b), most)
@@ -103,7 +103,7 @@ def overhead(story: Story, most: int = MAP_POINTS, until: int | None = None) -> 
 
 
 def archive(story: Story) -> Figure:
-    """How the archive of one run grew, and what it has seen of the behavior space (or novelty)."""
+    """The archive of one run: its size, and its coverage of the behavior space (or novelty)."""
     x, shares = whole(story, "generation"), coverage([story])
     at, y = changes(x, story.column("archive_size"))
     size = line(at.tolist(), y, "behaviors in the archive", css(HUES[2]))
@@ -127,7 +127,7 @@ def archive(story: Story) -> Figure:
 
 
 def selection(story: Story) -> Figure | None:
-    """P(m) of Eq. 1, how probable it was to update each member; None where there is one alone."""
+    """P(m) of Eq. 1, the probability of updating each member; None if there is only one."""
     rows = [record.get("selection") or [] for record in story.records]
     members = max(map(len, rows), default=0)
     if members < 2:
@@ -155,7 +155,7 @@ def selection(story: Story) -> Figure | None:
 
 
 def _run(run: Line, chart: Chart, **more: Any) -> dict[str, Any]:
-    """Among others, thin and in the colour of its group, which is once in the legend."""
+    """A run of a group is thin and has the group's colour; the legend shows each group once."""
     label, value = html.escape(run.label), f"%{{y:{chart.number}}}"
     if run.seed is None:
         shown = evenly(len(run.x), LINE_POINTS)
@@ -175,7 +175,7 @@ def _shape(run: Line) -> dict[str, Any]:
 
 
 def _medians(median: Median, axis: str) -> list[dict[str, Any]]:
-    """A solid line where all runs are, a dashed one where only some are."""
+    """A solid line where all runs count, a dashed one where only some do."""
     median = replace(median, curve=_kinks(median.curve))
     curve, label = median.curve, html.escape(median.label)
     numbers = [*zip(rounded(curve.low), rounded(curve.high), curve.runs.tolist(), strict=True)]
@@ -195,7 +195,7 @@ def _medians(median: Median, axis: str) -> list[dict[str, Any]]:
 
 
 def _band(median: Median, axis: str) -> dict[str, Any]:
-    """The interval as polygons, one for each stretch in which there is one."""
+    """The interval as polygons, one for each stretch where it is known."""
     curve = _kinks(median.curve)
     known = np.flatnonzero(np.isfinite(curve.low) & np.isfinite(curve.high))
     x: list[Any] = []
@@ -212,7 +212,7 @@ def _band(median: Median, axis: str) -> dict[str, Any]:
 
 
 def _kinks(curve: Curve) -> Curve:
-    """The same lines in fewer points: where nothing changes, only the ends of the stretch."""
+    """The same lines with fewer points: of a constant stretch, only the ends."""
     y = np.stack([curve.median, curve.low, curve.high, curve.runs])
     y = np.array([rounded(row) for row in y], np.float64)
     same = ((y[:, 1:] == y[:, :-1]) | (np.isnan(y[:, 1:]) & np.isnan(y[:, :-1]))).all(axis=0)

@@ -1,4 +1,4 @@
-"""What a person sees of a run: a progress bar in a terminal, plain lines elsewhere, a summary."""
+"""The progress of a run: a bar in a terminal, plain lines elsewhere, and a summary at the end."""
 
 import math
 import shlex
@@ -16,11 +16,11 @@ from nses.experiment.runs.run import CURVE, REPORT, Run
 from nses.experiment.settings.config import Config
 from nses.words import duration, say, short
 
-PLAIN_SECONDS = 10.0  # between two lines where there is no terminal
+PLAIN_SECONDS = 10.0  # between two lines if the output is not a terminal
 
 
 class ProgressView:
-    """A listener of training that shows it; use it as a context manager."""
+    """A listener that shows the progress of training; use it as a context manager."""
 
     def __init__(self, config: Config, console: Console):
         self.config, self.console = config, console
@@ -78,7 +78,7 @@ class ProgressView:
 
 
 def numbers(record: dict[str, Any]) -> str:
-    """best, mean return, w, novelty and speed, in one line."""
+    """Best, mean return, w, novelty and speed, in one line."""
     return (
         f"best {short(record['best'])}  mean {short(record['return_mean'])}"
         f"  w {record['weight']:.2f}  novelty {short(record['novelty_mean'])}"
@@ -87,22 +87,22 @@ def numbers(record: dict[str, Any]) -> str:
 
 
 def show_end(run: Run, console: Console) -> None:
-    """Where everything is, and which command comes next."""
+    """Show the result, where everything is, and what to do next."""
     now = run.look()
     best, retest = now.best, now.retest
     mean = sum(retest) / len(retest)
     spread = math.sqrt(sum((x - mean) ** 2 for x in retest) / len(retest))
     directory = shlex.quote(str(run.path))
     lines = {
-        "best policy": f"{short(best.score)} when it won (generation {best.generation}, "
-        f"member {best.member}), {short(mean)} ± {short(spread)} in {len(retest)} fresh episodes",
+        "best policy": f"score {short(best.score)} (generation {best.generation}, "
+        f"member {best.member}); {short(mean)} ± {short(spread)} in {len(retest)} fresh episodes",
         "run": f"{directory} (best.safetensors, archive.safetensors, metrics.jsonl)",
         "test it": f"nses evaluate {directory}",
-        "train on": f"nses resume {directory} --generations {2 * run.config.generations}",
+        "continue it": f"nses resume {directory} --generations {2 * run.config.generations}",
         "in Python": f"nses.load({str(run.path)!r}).policy('best')(observation)",
     }
     if (run.path / CURVE).exists():
-        lines["page"] = shlex.quote(str(run.path / REPORT))
+        lines["report"] = shlex.quote(str(run.path / REPORT))
         lines["picture"] = f"{shlex.quote(str(run.path / CURVE))} (and .pdf)"
     if run.config.tensorboard:
         lines["curves"] = f"tensorboard --logdir {directory}/tensorboard"

@@ -1,4 +1,4 @@
-"""A comparison as people take it: tables in the terminal and as files, pictures, and one page."""
+"""The output of a comparison: tables in the terminal and as files, pictures, and a report."""
 
 import csv
 import hashlib
@@ -40,7 +40,7 @@ def publish(
     paper: bool,
     left_out: Sequence[LeftOut] = (),
 ) -> None:
-    """Everything that a comparison says, on the screen and in a directory."""
+    """Show a comparison in the terminal and write it to a directory."""
     with storing(directory):
         directory.mkdir(parents=True, exist_ok=True)
     for contest in contests:
@@ -55,16 +55,16 @@ def publish(
     page = write_comparison_report(
         contests, directory / REPORT, command=command, paper=paper, left_out=left_out
     )
-    say(console, "page", _quoted(page))
+    say(console, "report", _quoted(page))
     first, *others = pictures
     names = ", ".join([_quoted(first), *(path.name for path in others)])
     say(console, "pictures", f"{names} (and .pdf)")
     say(console, "tables", f"{_quoted(directory / 'table.csv')}, pairs.csv, runs.csv, curves.csv")
-    say(console, "all as JSON", _quoted(directory / "comparison.json"))
+    say(console, "JSON", _quoted(directory / "comparison.json"))
 
 
 def show(contest: Contest, console: Console, paper: bool) -> None:
-    """One task in the terminal: its groups, every two of them, and what to know about them."""
+    """Print one task: its groups, every pair of them, and the notes."""
     console.print(grid_of(tables.scores(contest, paper=paper), contest.task))
     if contest.pairs:
         console.print(grid_of(tables.differences(contest)))
@@ -77,7 +77,7 @@ def show(contest: Contest, console: Console, paper: bool) -> None:
 def write_tables(
     contests: Sequence[Contest], directory: Path, command: str, left_out: Sequence[LeftOut] = ()
 ) -> None:
-    """The numbers behind it all: one CSV each of groups, pairs, runs and curves; and one JSON."""
+    """Write all numbers: one CSV each for groups, pairs, runs and curves, and one JSON."""
     rows = [row for contest in contests for row in contest.rows]
     pairs = [pair for contest in contests for pair in contest.pairs]
     runs = [
@@ -105,7 +105,7 @@ def write_tables(
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run came to, with all that a test by hand needs."""
+    """The result of a run, with everything that a statistical test by hand needs."""
 
     task: str
     label: str
@@ -143,7 +143,7 @@ def outcome_of(story: Story, task: str, label: str) -> Outcome:
 
 @dataclass(frozen=True)
 class Point:
-    """Of a learning curve along an axis."""
+    """A point of a learning curve along an axis."""
 
     task: str
     label: str
@@ -171,23 +171,23 @@ FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def _write_csv(path: Path, kind: type, records: Iterable[Any]) -> None:
-    """A line a record, of which all are of this kind; a column a field."""
+    """One line per record of this kind, one column per field."""
     columns = [field.name for field in fields(kind)]
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     for record in records:
         writer.writerow([_cell(getattr(record, name)) for name in columns])
-    write_atomically(path, text.getvalue().encode(errors="replace"))  # half a letter in a name
+    write_atomically(path, text.getvalue().encode(errors="replace"))  # a lone surrogate in a name
 
 
 def _cell(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula begins with an apostrophe instead."""
+    """Text that a spreadsheet would take for a formula gets an apostrophe in front."""
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
 
 
 def draw(contests: Sequence[Contest], directory: Path) -> list[Path]:
-    """All pictures; returns where they are."""
+    """Draw all pictures and return their paths."""
     drawn = []
     for axis in AXES:
         path = directory / ("curves.png" if axis == "generation" else f"curves-{axis}.png")
@@ -211,24 +211,24 @@ def draw(contests: Sequence[Contest], directory: Path) -> list[Path]:
 def _file_name(task: str) -> str:
     try:
         return slug(task)
-    except ValueError:  # a name that --run-dir made possible
+    except ValueError:  # not a file name; only --run-dir makes such a task name possible
         return f"task-{hashlib.sha256(task.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def draw_run(run: Run) -> None:
-    """The pictures of one run and its page, in its directory."""
+    """Draw the pictures of one run and write its report, in its directory."""
     story = story_of(run)
     figures.curve(story, run.path / CURVE)
     if story.behaviors is not None:
         runs = {run.config.algorithm: (story,)}
         overhead(runs, [scene_of(run.config)], run.path / OVERHEAD)
-    write_run_report(run)  # the last, see `is_drawn`
+    write_run_report(run)  # last: `is_drawn` relies on it
 
 
 def is_drawn(run: Run) -> bool:
-    """Whether the pictures of a run and its page are there, and the page is not of before its end.
+    """Whether the pictures and the report of a run exist, and the report shows its end.
 
-    Only by their names and dates: copying a run may make them old, and then they are drawn again.
+    This only looks at names and dates: if copying a run changes them, the pictures are drawn again.
     """
     pictures = [CURVE, OVERHEAD] if run.facts.behavior_size == 2 else [CURVE]
     names = [str(Path(x).with_suffix(suffix)) for x in pictures for suffix in (".png", ".pdf")]

@@ -33,11 +33,11 @@ from nses.words import duration, short
 LARGEST_PAGE = 8_000_000  # bytes
 DIAMONDS = 40_000  # on all maps of a page together
 NO_MAP = "No map: the behavior of this task is not a point in two dimensions."
-NOTHING_YET = "Nothing to show yet: no generation has ended."
+NOTHING_YET = "Nothing to show yet: no generation has finished."
 
 
 def write_run_report(run: Run, path: Path | None = None) -> Path:
-    """The page of a run, as far as it got; beside its files if no path is given."""
+    """Write the page of a run, however far it got; beside its files if no path is given."""
     path = run.path / REPORT if path is None else path
     story = story_of(run)
     data: Plots = {}
@@ -57,7 +57,7 @@ def write_comparison_report(
     paper: bool = False,
     left_out: Sequence[object] = (),
 ) -> Path:
-    """The page of runs side by side, a section per task; `paper` quotes the paper's numbers.
+    """Write the page of a comparison, a section per task; `paper` quotes the paper's numbers.
 
     It begins with the runs that are `left_out`, and why.
     """
@@ -82,7 +82,7 @@ def write_comparison_report(
 
 
 def _scores(contest: Contest, base: Path, paper: bool) -> list[Markup]:
-    """What the groups came to and how sure their differences are, after what is to be known."""
+    """The notes, the scores of the groups, and the tests of their differences."""
     parts = [*_notes(contest.notes), table(tables.scores(contest, paper=paper), base)]
     if paper:
         parts.append(element("p", quotation(contest.task), class_="caption"))
@@ -121,23 +121,23 @@ def _run_head(story: Story) -> list[Markup]:
 
 
 def _facts(story: Story) -> dict[str, tuple[str, str]]:
-    """What a reader asks first: a number, and a remark."""
+    """The facts that a reader wants first, each with a remark."""
     facts = {"generation": (f"{story.generation:,}", f"of {story.run.config.generations:,}")}
     if not story.records:
         return facts
     last = story.records[-1]
     won = next((r for r in story.records if r["score"] == last["best"]), None)
-    facts["best score when it won"] = (
+    facts["best score"] = (
         short(last["best"]),
         f"generation {won['generation']}, member {won['member']}"
         if won
-        else "one of the first members, or not logged",
+        else "an initial member, or not logged",
     )
     spread = short(float(np.std(story.retest))) if story.done else ""
-    facts["re-test of that policy"] = (
+    facts["re-test of the best policy"] = (
         (short(story.tested), f"± {spread} in {len(story.retest)} fresh episodes")
         if story.done
-        else ("–", "when the run has ended")
+        else ("–", "at the end of the run")
     )
     facts["episodes"] = (f"{last['episodes']:,}", f"{last['env_steps']:,} steps")
     speed = last["env_steps"] / max(last["seconds"], 1e-9)
@@ -153,7 +153,7 @@ def _run_plots(story: Story, data: Plots) -> Markup:
     curves = {axis: plots.figure_of(chart, story.run.path) for axis, chart in learned.items()}
     shown = [
         plot("Learning", "curves", curves, data, charts.LUCKY,
-              controls=choice("along", AXES, "curves")),
+              controls=choice("by", AXES, "curves")),
         _map({"": story}, data, "map", plots.MAP_POINTS),
         plot("Archive", "archive", {"": plots.archive(story)}, data, charts.ARCHIVED),
         _weights([group], data, "weight"),
@@ -162,7 +162,7 @@ def _run_plots(story: Story, data: Plots) -> Markup:
     shown.append(
         plot(title, "selection", {"": selection}, data, charts.SELECTED)
         if selection
-        else absent(title, "There is one member alone.")
+        else absent(title, "There is only one member.")
     )
     return element("div", *shown, class_="plots five")
 
@@ -172,7 +172,7 @@ def _weights(groups: Sequence[Group], data: Plots, name: str) -> Markup:
     if chart is None:
         fixed = {g.label: g.stories[0].records[-1]["weight"] for g in groups if g.stories}
         words = ", ".join(f"{label} {short(w)}" for label, w in fixed.items())
-        return absent(title, f"It does not change: {words}.")
+        return absent(title, f"The weight is fixed: {words}.")
     return plot(title, name, {"": plots.figure_of(chart)}, data, charts.WEIGHED)
 
 
@@ -192,7 +192,7 @@ def _map(named: Mapping[str, Story], data: Plots, name: str, most: int) -> Marku
     }
     names = {str(i): name for i, name in enumerate(shown)}
     thinned = any(story.generation > most for story in begun)
-    more = f" Of long runs, {most:,} generations are drawn." if thinned else ""
+    more = f" Of longer runs, only {most:,} generations are drawn." if thinned else ""
     caption = charts.DIAMONDS + more
     hint = element("p", "Click a diamond, or move the slider, to see how to replay it.")
     picked = element("div", hint, class_="picked", data_plot=name, aria_live="polite")
@@ -216,7 +216,7 @@ def _contest_plots(contest: Contest, data: Plots, index: int, diamonds: int) -> 
     named = {f"{g.label}, seed {s.run.config.seed}": s for g in groups for s in g.stories}
     explored = plots.figure_of(charts.exploration(groups))
     shown = [
-        plot("Learning", name, curves, data, charts.MEDIANS, controls=choice("along", AXES, name)),
+        plot("Learning", name, curves, data, charts.MEDIANS, controls=choice("by", AXES, name)),
         _map(named, data, f"map-{index}", diamonds),
         plot("Exploration", f"exploration-{index}", {"": explored}, data, charts.EXPLORED),
         _weights(groups, data, f"weight-{index}"),
@@ -227,7 +227,5 @@ def _contest_plots(contest: Contest, data: Plots, index: int, diamonds: int) -> 
 def _footer() -> Markup:
     return element(
         "footer",
-        element(
-            "small", f"Made by nses {__version__}. This page is complete: it needs no network."
-        ),
+        element("small", f"Made by nses {__version__}. This page works offline."),
     )

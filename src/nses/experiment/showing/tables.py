@@ -1,4 +1,4 @@
-"""The tables of a comparison: what each group came to, how sure the differences are, its runs."""
+"""The tables of a comparison: the scores of the groups, tests of their differences, all runs."""
 
 import math
 import shlex
@@ -24,18 +24,18 @@ from nses.words import short
 
 INTERVAL = f"[{100 * CONFIDENCE:.0f} %]"
 SCORES = (
-    f"median: of the runs' best scores, when they won, and its bootstrapped interval {INTERVAL}; "
-    "IQM: mean of the middle half\n"
-    "re-test: the same for the best policies' means in fresh episodes, which luck does not favour"
+    f"median: of the runs' best scores, with its bootstrapped interval {INTERVAL}; "
+    "IQM: their interquartile mean\n"
+    "re-test: the same for the best policies in fresh episodes, without the luck of the best score"
 )
 DIFFERENCES = (
-    "wins: how often a run of the first beats one of the second; p: two-sided Mann-Whitney U, "
-    "corrected for all pairs of the task (Holm)"
+    "wins: how often a run of the first beats one of the second; p: two-sided Mann-Whitney U test; "
+    "Holm: corrected for all pairs of the task"
 )
 
 
 def scores(contest: Contest, *, paper: bool) -> Table[Row]:
-    """What the groups came to; beside it, the paper's numbers."""
+    """The scores of the groups; with `paper`, the paper's numbers next to them."""
     paints = colors_of([group.algorithm for group in contest.groups])
     colors = dict(zip((row.label for row in contest.rows), paints, strict=True))
     columns = [
@@ -43,7 +43,7 @@ def scores(contest: Contest, *, paper: bool) -> Table[Row]:
         Column[Row]("runs", plain(_ended)),
         Column[Row]("median", _best, INTERVAL),
         Column[Row]("IQM", plain(lambda row: number(row.best_iqm))),
-        Column[Row]("least to most", plain(_range), narrow=False),
+        Column[Row]("range", plain(_range), narrow=False),
         Column[Row]("re-test", _retest, INTERVAL),
         Column[Row]("re-test:\nIQM", plain(lambda row: number(row.retest_iqm)), narrow=False),
     ]
@@ -57,7 +57,7 @@ def scores(contest: Contest, *, paper: bool) -> Table[Row]:
 
 
 def _ended(row: Row) -> str:
-    return f"{row.runs}" if row.done == row.runs else f"{row.done} of {row.runs} ended"
+    return f"{row.runs}" if row.done == row.runs else f"{row.done} of {row.runs} done"
 
 
 def _best(row: Row) -> Cell:
@@ -74,7 +74,7 @@ def _range(row: Row) -> str:
 
 
 def differences(contest: Contest) -> Table[Pair]:
-    """How sure the differences are, of every two groups."""
+    """The tests of every pair of groups."""
     columns = (
         Column[Pair]("pair", plain(lambda pair: f"{pair.a} against {pair.b}")),
         Column[Pair]("U", plain(lambda pair: number(pair.u)), narrow=False),
@@ -90,7 +90,7 @@ def differences(contest: Contest) -> Table[Pair]:
 
 
 def runs(contest: Contest) -> Table[tuple[str, Story]]:
-    """Every run, after the label of its group."""
+    """Every run, with the label of its group."""
     records = [(group.label, story) for group in contest.groups for story in group.stories]
     columns = (
         Column[tuple[str, Story]]("algorithm", plain(lambda r: r[0])),
@@ -99,7 +99,7 @@ def runs(contest: Contest) -> Table[tuple[str, Story]]:
         Column[tuple[str, Story]]("best", plain(lambda r: number(r[1].best))),
         Column[tuple[str, Story]]("re-test", plain(lambda r: number(r[1].tested))),
         Column[tuple[str, Story]]("directory", lambda r: _directory(r[1].run)),
-        Column[tuple[str, Story]]("made by", lambda r: Cell(r[1].run.command, is_command=True)),
+        Column[tuple[str, Story]]("command", lambda r: Cell(r[1].run.command, is_command=True)),
     )
     return Table("Runs", columns, tuple(records))
 
@@ -124,7 +124,7 @@ def _directory(run: Run) -> Cell:
 
 
 def state_of(story: Story) -> Cell:
-    """What became of a run."""
+    """Whether a run is finished, and how far it got if not."""
     if story.done:
         return Cell("finished", kind="finished")
     if not story.records:
@@ -134,5 +134,5 @@ def state_of(story: Story) -> Cell:
 
 
 def replay_command(run: Run) -> str:
-    """To which --generation G can be added."""
+    """The command to which --generation G is added."""
     return f"nses replay {shlex.quote(str(run.path))}"

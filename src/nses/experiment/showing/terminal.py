@@ -1,4 +1,4 @@
-"""The terminal: names and texts of runs are shown letter by letter, whatever stands in them."""
+"""The terminal: names and texts from runs are shown literally, whatever they contain."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -14,7 +14,7 @@ from nses.experiment.showing.cells import R, Table
 
 
 class Terminal(Console):
-    """A console that obeys nothing in what it shows: no markup, no escape sequences."""
+    """A console that interprets no markup and no escape sequences in what it shows."""
 
     def __init__(self, **settings: Any):
         super().__init__(markup=False, emoji=False, **settings)
@@ -27,7 +27,7 @@ class Terminal(Console):
 
 
 def grid_of(table: Table[R], title: str = "") -> Grid:
-    """The columns of a table for which there is room; asides stand in a column of their own."""
+    """A table without its wide columns; asides get columns of their own."""
     columns = [column for column in table.columns if column.narrow]
     heads = [head for c in columns for head in ([c.title, c.aside] if c.aside else [c.title])]
     grid = grid_with(*heads)
@@ -46,7 +46,7 @@ def grid_of(table: Table[R], title: str = "") -> Grid:
 
 
 def grid_with(*heads: str) -> Grid:
-    """Names on the left, numbers on the right."""
+    """Names are aligned left, numbers right."""
     grid = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     grid.add_column(heads[0], style="bold", overflow="fold")
     for head in heads[1:]:

@@ -1,4 +1,4 @@
-"""What a dashboard shows of runs while they train, as figures; it knows nothing of Dash."""
+"""The figures of the dashboard; this module does not know Dash."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from nses.experiment.showing.plot_parts import FONT, NOTHING
 from nses.experiment.showing.plots import Figure
 
 CURVE_POINTS = 150  # of a median with its interval
-PLOTS = {  # place → title and what it shows
+PLOTS = {  # place → title and caption
     "compared": ("All runs of this task", charts.MEDIANS),
     "map": ("Where policies ended", charts.DIAMONDS),
     "curves": ("Learning of this run", charts.LUCKY),
@@ -26,9 +26,9 @@ PLOTS = {  # place → title and what it shows
 def figures_of(
     view: View, live: Live | None, axis: str, remembered: dict[tuple[str, ...], Any]
 ) -> tuple[list[Figure], list[str]]:
-    """All but the map, and what went wrong: files of others may hold anything."""
+    """All figures but the map, and what went wrong: other people's files may hold anything."""
     if live is None or not live.story.records:
-        return [nothing("No generation has ended yet.")] * (len(PLOTS) - 1), []
+        return [nothing("No generation has finished yet.")] * (len(PLOTS) - 1), []
     story, task = live.story, live.story.run.config.task
     same = [run.story for run in view.runs if run.story.run.config.task == task]
     groups = [
@@ -39,13 +39,13 @@ def figures_of(
         "compared": lambda: plots.figure_of(charts.learning(_coarse(groups), axis)),
         "curves": lambda: plots.figure_of(charts.learning_of(story, axis), story.run.path),
         "archive": lambda: plots.archive(story),
-        "selection": lambda: plots.selection(story) or nothing("There is one member alone."),
+        "selection": lambda: plots.selection(story) or nothing("There is only one member."),
         "exploration": lambda: plots.figure_of(charts.exploration(begun)),
         "weight": lambda: _weights(begun),
     }
     key = (view.stamp, live.name, axis)
     kept = remembered.get(key)
-    if kept is None:  # several pages may look at the same
+    if kept is None:  # several pages may show the same
         results = [guarded(draw) for draw in drawn.values()]
         kept = [f for f, _ in results], [fault for _, fault in results if fault]
         remembered.clear()
@@ -55,11 +55,11 @@ def figures_of(
 
 def _weights(groups: Sequence[Group]) -> Figure:
     chart = charts.weights(groups)
-    return plots.figure_of(chart) if chart else nothing("No algorithm here changes its weight.")
+    return plots.figure_of(chart) if chart else nothing("No algorithm here adapts its weight.")
 
 
 def _coarse(groups: Sequence[Group]) -> list[Group]:
-    """Every so-many-th generation and the last: intervals of every one would take too long."""
+    """Every n-th generation and the last: intervals of all of them would take too long."""
     longest = max(len(story.records) for group in groups for story in group.stories)
     step = -(-longest // CURVE_POINTS)
     return [
@@ -76,8 +76,8 @@ def _coarse(groups: Sequence[Group]) -> list[Group]:
 def guarded(draw: Callable[[], Figure]) -> tuple[Figure, str]:
     try:
         return draw(), ""
-    except Exception as error:  # numbers that no run of ours writes
-        return nothing("This cannot be drawn."), f"a plot cannot be drawn: {error!r}"
+    except Exception as error:  # numbers that training never writes
+        return nothing("This plot cannot be drawn."), f"a plot cannot be drawn: {error!r}"
 
 
 def nothing(words: str) -> Figure:

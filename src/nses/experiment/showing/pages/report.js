@@ -1,11 +1,11 @@
-// What a report does: it draws its plots when they come into view, and redraws them by choice.
+// The script of a report: draws plots when they scroll into view, and redraws them on a choice.
 "use strict";
 (() => {
   const { config, plots } = JSON.parse(document.getElementById("content").textContent);
   const mouse = matchMedia("(pointer: fine)").matches;  // a finger has to scroll the page
   const chosen = {};  // the diamond that a reader has picked, by plot
   const drawn = new Set();
-  const hints = new Map();  // what stands where the picked diamond will, by place
+  const hints = new Map();  // what a place shows before a diamond is picked
 
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
   const one = (kind, plot) => document.querySelector(`${kind}[data-plot="${plot}"]`);
@@ -61,7 +61,7 @@
     return row;
   }
 
-  // The diamond of a generation, or of the last one before it that has one.
+  // The diamond of a generation, or of the last generation before it that has one.
   function diamond(plot, generation) {
     let found = null;
     for (const trace of figureOf(plot).data) {
@@ -106,7 +106,7 @@
     const text = button.dataset.copy;
     try {
       await navigator.clipboard.writeText(text);
-    } catch {  // some browsers do not let a file do that
+    } catch {  // some browsers do not allow this for local files
       const area = document.createElement("textarea");
       area.value = text;
       document.body.append(area);
