@@ -15,7 +15,6 @@ ELSEWHERE = {
     "cli/check.py": "experiment/test_check.py",
     "cli/export.py": "experiment/export/test_onnx.py",
     "cli/render.py": "experiment/export/test_video.py",
-    "cli/reproduce.py": "experiment/test_reproduce.py",
     "cli/watch.py": "experiment/showing/test_dashboard.py",
     "core/values.py": "core/test_algorithms.py",  # they only hold
     "execution/output.py": "cli/test_output.py",

@@ -15,7 +15,7 @@ from rich.console import Console
 from nses.core.algorithms import ALGORITHMS
 from nses.experiment import fleet
 from nses.experiment.fleet import Job, Reached, reached
-from nses.experiment.reproduce import View, command, finished, reproduce, settings_from
+from nses.experiment.reproduce import View, _jobs, command, finished, reproduce, settings_from
 from nses.experiment.runs.run import load
 from nses.experiment.settings.config import changed
 from nses.experiment.settings.recipes import recipe
@@ -263,6 +263,20 @@ def test_elsewhere_there_is_a_line_now_and_then_and_nothing_in_between():
     view.update(some_progress())
     view.update(some_progress())
     assert text.getvalue() == ("1/2 runs, 7/10 generations, 0:06 left; best es 3.25, ns-es -1.5\n")
+
+
+@pytest.mark.parametrize(("name", "shared"), [("paper", 50), ("laptop", 10), ("smoke", None)])
+def test_the_weight_study_shares_its_runs_with_those_of_seaquest(name, shared):
+    pytest.importorskip("ale_py", reason="needs the extra atari")
+    game, study = (
+        {job.directory: job.config for job in _jobs(x, name, range(2), Path("there"), {})}
+        for x in ("atari:seaquest", "seaquest-weight")
+    )
+    same = {directory for directory in game if game[directory] == study.get(directory)}
+    patience = {game[d].weight_patience for d in same if game[d].algorithm == "nsra-es"}
+    assert len(same) == (6 if shared is None else 8)
+    assert patience == ({shared} if shared else set())
+    assert all(game[directory] == study[directory] for directory in game.keys() & study.keys())
 
 
 def test_a_job_has_the_settings_of_its_run_in_its_place():

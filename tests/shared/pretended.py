@@ -60,15 +60,17 @@ def make_run(
     retest=None,
     behaviors=None,
     pace=1.0,
+    scale="laptop",
     **settings,
 ):
     """A run whose updated members scored so; it has ended if there is a re-test.
 
-    `behaviors` are where they ended, or False for behaviors that are not in two dimensions.
+    `behaviors` are where they ended, or False for behaviors that are not in two dimensions;
+    `scale` is the recipe.
     """
     total = generations or max(1, len(scores))
     given = {"seed": seed, "generations": total, **settings}
-    config = changed(recipe(task, "laptop", algorithm), given)
+    config = changed(recipe(task, scale, algorithm), given)
     path.mkdir(parents=True)
     write_config(path, config, Facts(BOX, BOX, 0 if behaviors is False else 2), False)
     best = np.maximum.accumulate(np.array([-np.inf, *scores]))[1:].tolist()

@@ -17,8 +17,9 @@ class Arguments:
     weight adapts."""
     recipe: Literal["paper", "laptop", "smoke"] = "laptop"
     """The settings of every run."""
-    runs: int = 5
-    """Seeds per algorithm."""
+    runs: int | None = None
+    """Seeds per algorithm. If not given: as many as the paper has for its recipe (10 for a body, 5
+    for a game), else 5."""
     seed: int = 0
     """The first seed."""
     workers: int | None = None
@@ -41,12 +42,14 @@ def command(argv: list[str]) -> int:
         "reproduce",
         "Train all four algorithms with several seeds, skipping what is done, and compare them.",
     )
+    from nses.experiment.arms import runs_of
     from nses.experiment.reproduce import reproduce, settings_from
 
+    runs = runs_of(given.experiment, given.recipe) if given.runs is None else given.runs
     reproduce(
         given.experiment,
         recipe=given.recipe,
-        seeds=range(given.seed, given.seed + given.runs),
+        seeds=range(given.seed, given.seed + runs),
         workers=given.workers,
         directory=Path(given.directory),
         console=terminal(),

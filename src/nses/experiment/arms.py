@@ -6,6 +6,7 @@ from typing import Any
 
 from nses.core.algorithms import ALGORITHMS
 from nses.experiment.runs.storage import slug
+from nses.experiment.settings import recipes
 from nses.rollouts.tasks.catalog import ATARI, PAPER_GAMES
 
 
@@ -38,8 +39,14 @@ def arms_of(experiment: str) -> list[Arm]:
         task, settings = VARIANTS[experiment]
         return [Arm(task, algorithm, settings, experiment) for algorithm in ALGORITHMS]
     if experiment == "seaquest-weight":
+        others = [arm for arm in arms_of("atari:seaquest") if arm.algorithm != "nsra-es"]
         patience = [{"weight_patience": t_w} for t_w in (50, 10)]
-        return [Arm("atari:seaquest", "nsra-es", settings) for settings in patience]
+        return [*others, *(Arm("atari:seaquest", "nsra-es", settings) for settings in patience)]
     games = [ATARI + game for game in PAPER_GAMES]
     tasks = games if experiment == "atari" else [experiment]
     return [Arm(task, algorithm) for task in tasks for algorithm in ALGORITHMS]
+
+
+def runs_of(experiment: str, recipe: str) -> int:
+    """Runs of each algorithm, if nobody says how many."""
+    return min(recipes.runs_of(arm.task, recipe) for arm in arms_of(experiment))

@@ -19,7 +19,7 @@ from nses.errors import RunsFailed, Stopped, UsageError
 from nses.execution.cpus import usable_cpus
 from nses.experiment.analysis.comparison import contests_of
 from nses.experiment.analysis.gather import gathered
-from nses.experiment.arms import arms_of
+from nses.experiment.arms import Arm, arms_of
 from nses.experiment.fleet import Job, Progress, Reached, reached, train_all
 from nses.experiment.runs.document import CONFIG
 from nses.experiment.runs.place import same_place
@@ -101,17 +101,24 @@ def _jobs(
         made = make_task(task, behavior, max_steps=example.max_steps, **arguments)
         natives[task] = made.native is not None
     return [
-        Job(
-            changed(
-                recipe_of(arm.task, recipe, arm.algorithm),
-                {"seed": seed, **settings, **arm.settings},
-            ),
-            directory / arm.directory / f"seed-{seed}",
-            native=natives[arm.task],
-        )
+        _job(arm, recipe, seed, directory, settings, natives[arm.task])
         for seed in seeds  # the outer loop, so that all advance together
         for arm in arms
     ]
+
+
+def _job(
+    arm: Arm, recipe: str, seed: int, directory: Path, settings: Mapping[str, Any], native: bool
+) -> Job:
+    """A run of an arm, in a directory named after what it changes.
+
+    An arm that changes nothing after all shares its directory with the experiments that have it
+    too: nothing is trained twice.
+    """
+    base = changed(recipe_of(arm.task, recipe, arm.algorithm), {"seed": seed, **settings})
+    own = {name: value for name, value in arm.settings.items() if getattr(base, name) != value}
+    place = directory / replace(arm, settings=own).directory / f"seed-{seed}"
+    return Job(changed(base, own), place, native)
 
 
 def finished(job: Job) -> bool:

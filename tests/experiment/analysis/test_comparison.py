@@ -10,6 +10,7 @@ from rich.console import Console
 from nses.experiment.analysis import paper
 from nses.experiment.analysis.comparison import compare
 from nses.experiment.analysis.stories import find_runs
+from nses.experiment.settings.recipes import recipe
 from nses.experiment.showing.publish import publish, show
 from nses.experiment.showing.report import write_run_report
 from nses.rollouts.tasks.catalog import PAPER_GAMES
@@ -168,7 +169,9 @@ def test_several_tasks_are_compared_one_by_one(tmp_path):
 
 
 def test_the_papers_numbers_stand_beside_ours_marked_as_quoted(tmp_path):
-    make_run(tmp_path / "a", [1.0], task="humanoid-trap", algorithm="nsra-es", retest=[1.0])
+    T = recipe("humanoid-trap", "paper", "nsra-es").generations
+    settings = {"task": "humanoid-trap", "algorithm": "nsra-es", "scale": "paper"}
+    make_run(tmp_path / "a", [1.0], generations=T, **settings)
     (contest,) = compare(find_runs([tmp_path]))
     console = Console(file=io.StringIO(), width=100)
     show(contest, console, paper=True)
@@ -183,8 +186,6 @@ def test_the_paper_is_quoted_for_all_its_games_however_they_are_spelled():
     assert paper.quoted("atari:MsPacman") == paper.quoted("atari:ms_pacman")
     assert paper.quoted("atari:frostbite")["nsra-es"] == 3785.4
     assert paper.quoted("CartPole-v1") == {}
-    assert "DQN 1000, NOISY-DQN 753, A3C+ 506.6" in paper.caption("atari:frostbite")
-    assert "no results" in paper.caption("CartPole-v1")
 
 
 def test_an_episode_that_failed_does_not_spoil_the_statistics_of_its_group(tmp_path):
@@ -253,12 +254,42 @@ def test_names_that_look_like_markup_are_shown_as_they_are(tmp_path):
     assert "modes=[easy]" in text
 
 
-def test_the_paper_is_not_quoted_for_a_weight_of_another_pace(tmp_path):
+def test_the_paper_is_quoted_for_its_own_settings_alone_and_why_not_is_said(tmp_path):
+    seaquest = {"task": "atari:seaquest", "behaviors": False, "scale": "paper", "generations": 200}
     for t_w in (10, 50):
-        settings = {"algorithm": "nsra-es", "weight_patience": t_w, "behaviors": False}
-        make_run(tmp_path / str(t_w), [1.0], task="atari:seaquest", **settings)
+        settings = {"algorithm": "nsra-es", "weight_patience": t_w}
+        make_run(tmp_path / str(t_w), [1.0], **seaquest, **settings)
+    make_run(tmp_path / "es", [1.0], **seaquest, weight_patience=10)  # which it does not have
     (contest,) = compare(find_runs([tmp_path]))
-    assert [row.paper for row in contest.rows] == [None, 960.0]
+    assert [row.paper for row in contest.rows] == [960.0, None, 960.0]
+    console = Console(file=io.StringIO(), width=100)
+    show(contest, console, paper=True)
+    text = console.file.getvalue()
+    assert "DQN 4163" in text
+    why = "Not quoted for nsra-es weight_patience=10: weight_patience=10 (paper: 50)."
+    assert why in text.replace("\n", " ")
+
+
+def test_of_a_laptop_run_nothing_is_quoted_and_why_is_said(tmp_path):
+    make_run(tmp_path / "a", [1.0], task="atari:seaquest", behaviors=False, generations=100)
+    (contest,), text = published(tmp_path, tmp_path / "out", paper=True)
+    assert contest.rows[0].paper is None
+    assert "Not quoted for es: generations=100 (paper: 200), n=60 (paper: 5000)" in text
+    assert "960" not in text
+    assert "DQN" not in text
+    assert "Not quoted for es" in (tmp_path / "out" / "report.html").read_text()
+    document = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    assert "max_steps=1000 (paper: auto)" in document["rows"][0]["not_quoted"]
+
+
+def test_too_few_runs_for_the_papers_claims_are_said(tmp_path):
+    for algorithm in ("es", "ns-es", "nsr-es", "nsra-es"):
+        for seed in range(5):
+            make_run(tmp_path / algorithm / str(seed), [1.0], algorithm=algorithm, seed=seed)
+    (contest,) = compare(find_runs([tmp_path]))
+    (note,) = (note for note in contest.notes if "too few runs" in note)
+    assert "6 tests, no p can be below 0.048" in note
+    assert "p < 0.01 needs 7 runs" in note
 
 
 def test_a_narrow_terminal_shows_all_numbers_whatever_the_names(tmp_path):

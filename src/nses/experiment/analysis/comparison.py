@@ -11,6 +11,7 @@ import numpy as np
 from nses.core.algorithms import ALGORITHMS
 from nses.core.weight import keep
 from nses.experiment.analysis import paper
+from nses.experiment.analysis.power import out_of_reach
 from nses.experiment.analysis.statistics import (
     holm,
     interquartile_mean,
@@ -79,7 +80,8 @@ class Row:
     retest_high: float
     retest_iqm: float
     reached: int | None  # runs with a best score above the task's goal; None without a goal
-    paper: float | None  # the paper's median, quoted; None where it has none
+    paper: float | None  # the paper's median, quoted; None where it has none for such runs
+    not_quoted: str  # in what these runs differ from the paper's; empty where it is quoted
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,7 @@ def _contest(task: str, stories: Sequence[Story]) -> Contest:
     notes += _unequal(groups)
     if _differ([_numerics(story.run) for story in stories]):
         notes.append("the runs were started with different versions or CPUs: see their reports")
+    notes += out_of_reach([(len(a.best), len(b.best)) for a, b in _couples(groups)])
     rows = tuple(_row(task, group, goal) for group in groups)
     return Contest(task, tuple(groups), rows, _pairs(task, groups), goal, tuple(notes))
 
@@ -219,9 +222,7 @@ def _unequal(groups: Sequence[Group]) -> list[str]:
     names = [name for name in _differing(first) if name not in own]
     lengths = {max(s.run.config.generations for s in group.stories) for group in groups}
     names += ["generations"] if len(lengths) > 1 else []
-    if not names:
-        return []
-    return [f"the groups differ in more than their algorithm: {', '.join(names)}"]
+    return [f"the groups differ in more than their algorithm: {', '.join(names)}"] if names else []
 
 
 def _numerics(run: Run) -> dict[str, str]:
@@ -248,6 +249,7 @@ def goal_of(run: Run) -> float | None:
 
 def _row(task: str, group: Group, goal: float | None) -> Row:
     best, tested = group.best, group.tested
+    departures = max(paper.departures(s.run) for s in group.stories)  # of any
     low, high = map(float, median_interval(best))
     retest_low, retest_high = map(float, median_interval(tested))
     return Row(
@@ -266,22 +268,18 @@ def _row(task: str, group: Group, goal: float | None) -> Row:
         retest_high=retest_high,
         retest_iqm=interquartile_mean(tested),
         reached=None if goal is None else sum(score > goal for score in best),
-        paper=_quoted(task, group),
+        paper=None if departures else paper.quoted(task)[group.algorithm],
+        not_quoted=departures,
     )
 
 
-def _quoted(task: str, group: Group) -> float | None:
-    """The paper's number; None for a group named after a weight that adapts at another pace."""
-    settings = group.stories[0].run.config
-    named = group.label != group.algorithm
-    if named and settings.weight_patience != paper.WEIGHT_PATIENCE:
-        return None
-    return paper.quoted(task).get(group.algorithm)
+def _couples(groups: Sequence[Group]) -> list[tuple[Group, Group]]:
+    """Every two groups that have a score, against each other."""
+    return [(a, b) for a, b in combinations(groups, 2) if a.best and b.best]
 
 
 def _pairs(task: str, groups: Sequence[Group]) -> tuple[Pair, ...]:
-    """Every two groups that have a score, against each other."""
-    couples = [(a, b) for a, b in combinations(groups, 2) if a.best and b.best]
+    couples = _couples(groups)
     best = _tests([(a.best, b.best) for a, b in couples])
     tested = _tests([(a.tested, b.tested) for a, b in couples])
     return tuple(

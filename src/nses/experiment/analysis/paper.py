@@ -3,9 +3,19 @@
 Columns as in the paper: its four algorithms, then three that the paper itself quotes.
 """
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from nses.core.algorithms import ALGORITHMS
+from nses.core.weight import keep
+from nses.experiment.runs.run import Run
+from nses.experiment.settings.command import changes_of
+from nses.experiment.settings.config import to_dict
+from nses.experiment.settings.recipes import recipe
 from nses.rollouts.tasks.games import letters
 
-WEIGHT_PATIENCE = 50  # t_w of its NSRA-ES
+OURS = ("retest_episodes",)  # settings of what the paper does not do
 COLUMNS = ("es", "ns-es", "nsr-es", "nsra-es", "dqn", "noisy-dqn", "a3c+")
 
 # fmt: off
@@ -33,14 +43,45 @@ def quoted(task: str) -> dict[str, float]:
     return dict(zip(COLUMNS, ROWS.get(_canonical(task), ()), strict=False))
 
 
-def caption(task: str) -> str:
-    """The line below the paper's numbers."""
+def departures(run: Run) -> str:
+    """How a run differs from the paper's, in words; empty if the paper's number applies to it."""
+    config = run.config
+    if config.algorithm not in quoted(config.task):
+        return "the paper has no such result"
+    if run.own_task or run.own_policy:
+        return "a task or a policy of your own"
+    original = to_dict(recipe(config.task, "paper", config.algorithm))
+    own = changes_of(replace(config, recipe="paper"))
+    adapts = ALGORITHMS[config.algorithm].adapt is not keep
+    return ", ".join(
+        f"{name}={_said(value)} (paper: {_said(original[name])})"
+        for name, value in own.items()
+        if name not in OURS and (adapts or not name.startswith("weight"))
+    )
+
+
+def captions(task: str, missing: Mapping[str, str]) -> list[str]:
+    """The lines below the paper's numbers: where they are from, and why some are not there.
+
+    `missing` says how the runs of each group differ from the paper's, by label.
+    """
     results = quoted(task)
     if not results:
-        return "The paper has no results for this task."
+        return ["The paper has no results for this task."]
+    reasons: dict[str, list[str]] = {}
+    for label, reason in missing.items():
+        reasons.setdefault(reason, []).append(label)
     others = [f"{name.upper()} {results[name]:g}" for name in COLUMNS[4:] if name in results]
     says = "Quoted from Conti et al. 2018, with the paper's settings; not measured here."
-    return says + (f" The paper quotes others: {', '.join(others)}." if others else "")
+    says += f" The paper quotes others: {', '.join(others)}." if others else ""
+    lines = [says] if reasons.pop("", []) else []
+    return lines + [f"Not quoted for {', '.join(of)}: {why}." for why, of in reasons.items()]
+
+
+def _said(value: Any) -> str:
+    """A setting as on the command line."""
+    values = value if isinstance(value, list) else [value]
+    return " ".join("auto" if x is None else str(x) for x in values) or "none"
 
 
 def _canonical(task: str) -> str:

@@ -11,6 +11,9 @@ from nses.rollouts.tasks.games import letters
 
 Recipe = Callable[[str, str], Config]  # (task, algorithm) → configuration
 
+RUNS = 5  # of each algorithm, as for the paper's games
+PAPER_RUNS = 10  # of the paper's humanoids
+
 
 def _members(algorithm: str, several: int) -> int:
     """One where the algorithm is defined by it; an unknown one is refused where it is checked."""
@@ -24,6 +27,11 @@ def recipe(task: str, name: str, algorithm: str) -> Config:
     if name not in GENERAL:
         raise UsageError(f"recipe must be one of {', '.join(GENERAL)}, got {name!r}.")
     return own.get(name, GENERAL[name])(task, algorithm)
+
+
+def runs_of(task: str, name: str) -> int:
+    """Runs of an algorithm: those of the paper for its own settings, else as many as are quick."""
+    return PAPER_RUNS if name not in ("laptop", "smoke") and not task.startswith("atari:") else RUNS
 
 
 def _recipe(name: str, members: int, **settings: Any) -> Recipe:

@@ -15,7 +15,6 @@ from rich.text import Text
 
 from nses.experiment.analysis.comparison import Contest, Pair, Row
 from nses.experiment.analysis.gather import LeftOut
-from nses.experiment.analysis.paper import caption as quotation
 from nses.experiment.analysis.scenes import scene_of
 from nses.experiment.analysis.stories import AXES, Story, story_of
 from nses.experiment.runs.encoding import standard
@@ -68,8 +67,8 @@ def show(contest: Contest, console: Console, paper: bool) -> None:
     console.print(grid_of(tables.scores(contest, paper=paper), contest.task))
     if contest.pairs:
         console.print(grid_of(tables.differences(contest)))
-    if paper:
-        console.print(Text(quotation(contest.task), "dim"), soft_wrap=True)
+    for line in tables.quotations(contest) if paper else ():
+        console.print(Text(line, "dim"), soft_wrap=True)
     for note in contest.notes:
         console.print(Text(f"note: {note}", "yellow"), soft_wrap=True)
 

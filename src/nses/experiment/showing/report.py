@@ -8,7 +8,6 @@ import numpy as np
 
 from nses import __version__
 from nses.experiment.analysis.comparison import Contest, Group
-from nses.experiment.analysis.paper import caption as quotation
 from nses.experiment.analysis.stories import AXES, Story, story_of
 from nses.experiment.runs.run import REPORT, Run
 from nses.experiment.runs.storage import write_atomically
@@ -84,8 +83,8 @@ def write_comparison_report(
 def _scores(contest: Contest, base: Path, paper: bool) -> list[Markup]:
     """The notes, the scores of the groups, and the tests of their differences."""
     parts = [*_notes(contest.notes), table(tables.scores(contest, paper=paper), base)]
-    if paper:
-        parts.append(element("p", quotation(contest.task), class_="caption"))
+    lines = tables.quotations(contest) if paper else []
+    parts += [element("p", line, class_="caption") for line in lines]
     if contest.pairs:
         parts.append(table(tables.differences(contest), base))
     return parts

@@ -5,6 +5,7 @@ import shlex
 
 from nses.experiment.analysis.comparison import Contest, Pair, Row
 from nses.experiment.analysis.live import Live
+from nses.experiment.analysis.paper import captions
 from nses.experiment.analysis.statistics import CONFIDENCE
 from nses.experiment.analysis.stories import Story
 from nses.experiment.runs.run import REPORT, Run
@@ -54,6 +55,11 @@ def scores(contest: Contest, *, paper: bool) -> Table[Row]:
     if paper:
         columns.append(Column("paper\n(quoted)", plain(lambda row: number(row.paper))))
     return Table("Scores", tuple(columns), contest.rows, SCORES)
+
+
+def quotations(contest: Contest) -> list[str]:
+    """Where the paper's numbers are from, and why some are not there."""
+    return captions(contest.task, {row.label: row.not_quoted for row in contest.rows})
 
 
 def _ended(row: Row) -> str:
