@@ -44,7 +44,7 @@ COURSES = {  # task → settings
 }
 COMMON = (
     "--workers 2 --deadline 5 --checkpoint-seconds 0.3 --evaluation-episodes 2 --retest-episodes 4 "
-    "--members 2 --no-tensorboard --no-pictures"
+    "--no-tensorboard --no-pictures"
 )
 PATIENCE = 180.0  # seconds without a new generation after which a run counts as hanging
 LEAVING = 20.0  # seconds that workers may outlive their coordinator, also on a busy machine

@@ -43,6 +43,7 @@ def test_train_needs_a_task(capsys):
     [
         (["--n", "7", "--sigma", "-1"], r"n must be even.*try n=8(.|\n)*sigma must be greater"),
         (["--seed", "x"], "seed"),
+        (["--algorithm", "es", "--members", "3"], "members must be 1, got 3.*use one of ns-es"),
         (["--sgima", "0.1"], "sigma"),
         (["--behavior", "final:z"], "info has no key 'z'.*its keys are: x, y"),
         (["--behavior", "where"], "behavior must be"),

@@ -201,6 +201,7 @@ def test_a_run_that_was_trained_further_is_refused_since_that_would_be_unfair(do
         ({"side_by_side": 0}, "side_by_side must be at least 1"),
         ({"settings": {"seed": 3, "algorithm": "es"}}, "settings cannot change algorithm, seed"),
         ({"settings": {"sgima": 3}}, "did you mean 'sigma'"),
+        ({"settings": {"members": 3}}, "es trains a single policy, so members must be 1, got 3"),
         (
             {"experiment": "point-trap-1.5", "settings": {"environment": {"half_width": 2}}},
             "settings cannot change environment: point-trap-1.5 is about it",

@@ -126,6 +126,8 @@ def test_wrong_calls_are_refused_with_what_was_expected():
         nses.Strategy("es", np.zeros((2, 2, 2)), n=4)
     with pytest.raises(ValueError, match="one per member"):
         nses.Strategy("nsr-es", np.zeros((2, 3)), n=4, members=5)
+    with pytest.raises(ValueError, match="es trains a single policy, so members must be 1, got 2"):
+        nses.Strategy("es", np.zeros((2, 3)), n=4)
     strategy = make("es")
     with pytest.raises(ValueError, match="needs the vectors of an ask"):
         strategy.tell([0.0], [[0.0]])

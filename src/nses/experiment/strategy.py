@@ -24,7 +24,7 @@ from nses.core.traces import Trace, as_traces, is_trace
 from nses.core.values import Best, Member
 from nses.errors import UsageError
 from nses.experiment.settings.build import hyperparameters_of
-from nses.experiment.settings.config import SETTINGS, Config, changed
+from nses.experiment.settings.config import SETTINGS, Config, changed, members_of
 from nses.experiment.settings.memory import total_bytes
 
 # Settings of tasks, policies and runs, which are not a Strategy's business.
@@ -64,9 +64,7 @@ class Strategy:
             raise UsageError(f"{name} has no meaning for a Strategy: the evaluation is yours.")
         if settings.get("selection") == "fresh":
             raise UsageError("selection 'fresh' plays new episodes, which a Strategy cannot do.")
-        thetas = _population(
-            theta, members, 5 if ALGORITHMS[algorithm].population else 1, sigma, seed
-        )
+        thetas = _population(theta, members, members_of(algorithm, 5), sigma, seed)
         config = changed(
             Config(task="ask-tell"),
             {"algorithm": algorithm, "n": n, "sigma": sigma, "k": k, "seed": seed}

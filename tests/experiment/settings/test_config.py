@@ -139,3 +139,18 @@ def test_an_unknown_recipe_is_refused():
     with pytest.raises(ValueError, match="recipe must be one of paper, laptop, smoke"):
         recipe("point-trap", "server", "es")
     assert "point-trap" in TASK_RECIPES
+
+
+@pytest.mark.parametrize("changes", [{"members": 3}, {"members": 3, "algorithm": "es"}])
+def test_es_has_one_member(changes):
+    with pytest.raises(ValueError, match=r"got 3; .* use one of ns-es, nsr-es, nsra-es\."):
+        changed(recipe("point-trap", "smoke", "es"), changes)
+    with pytest.raises(ValueError, match="members must be 1, got 2"):
+        changed(recipe("point-trap", "smoke", "nsra-es"), {"algorithm": "es"})
+
+
+def test_an_old_run_of_es_with_several_members_still_loads_and_goes_on():
+    old = to_dict(recipe("point-trap", "smoke", "es")) | {"members": 3}
+    loaded = from_dict(old)
+    assert loaded.members == 3
+    assert changed(loaded, {"generations": 9}).members == 3

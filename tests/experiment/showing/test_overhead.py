@@ -20,6 +20,7 @@ def run_of(tmp_path):
     def make(name, behaviors, members=1, generations=None):
         scores = range(1, len(behaviors) + 1)
         settings = {"generations": generations, "members": members, "behaviors": behaviors}
+        settings["algorithm"] = "nsr-es"
         return story_of(make_run(tmp_path / name, scores, **settings))
 
     return make

@@ -169,7 +169,31 @@ _HINTS = get_type_hints(Config)
 
 
 def changed(config: Config, changes: Mapping[str, Any]) -> Config:
-    """`config` with these settings, checked; UsageError lists all that is wrong."""
+    """`config` with these settings, which must go together; UsageError says what is wrong."""
+    new = _applied(config, changes)
+    if {"algorithm", "members"} & {*changes}:
+        _refuse_several(new)
+    return new
+
+
+def members_of(algorithm: str, several: int) -> int:
+    """One where the algorithm is defined by it; an unknown one is refused where it is checked."""
+    row = ALGORITHMS.get(algorithm)
+    return several if row is None or row.population else 1
+
+
+def _refuse_several(config: Config) -> None:
+    """UsageError where an algorithm that trains one policy is given several."""
+    if config.members != members_of(config.algorithm, config.members):
+        others = ", ".join(name for name, row in ALGORITHMS.items() if row.population)
+        raise UsageError(
+            f"{config.algorithm} trains a single policy, so members must be 1, "
+            f"got {config.members}; for a population, use one of {others}."
+        )
+
+
+def _applied(config: Config, changes: Mapping[str, Any]) -> Config:
+    """`config` with these settings, each of them checked; UsageError lists all that is wrong."""
     errors = []
     accepted: dict[str, Any] = {}
     for name, value in changes.items():
@@ -202,10 +226,10 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
 
 
 def from_dict(values: Mapping[str, Any]) -> Config:
-    """A configuration as it was stored."""
+    """A configuration as it was stored: ES once took several members, and such runs still load."""
     if not isinstance(values.get("task"), str):
         raise UsageError("the configuration names no task.")
-    return changed(Config(task=values["task"]), values)
+    return _applied(Config(task=values["task"]), values)
 
 
 def to_dict(config: Config) -> dict[str, Any]:

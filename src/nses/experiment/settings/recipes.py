@@ -4,21 +4,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from nses.core.algorithms import ALGORITHMS
 from nses.errors import UsageError
-from nses.experiment.settings.config import Config
+from nses.experiment.settings.config import Config, members_of
 from nses.rollouts.tasks.games import letters
 
 Recipe = Callable[[str, str], Config]  # (task, algorithm) → configuration
 
 RUNS = 5  # of each algorithm, as for the paper's games
 PAPER_RUNS = 10  # of the paper's humanoids
-
-
-def _members(algorithm: str, several: int) -> int:
-    """One where the algorithm is defined by it; an unknown one is refused where it is checked."""
-    row = ALGORITHMS.get(algorithm)
-    return several if row is None or row.population else 1
 
 
 def recipe(task: str, name: str, algorithm: str) -> Config:
@@ -38,7 +31,7 @@ def _recipe(name: str, members: int, **settings: Any) -> Recipe:
     """Settings for every task and algorithm, with so many members where there may be several."""
 
     def config(task: str, algorithm: str) -> Config:
-        M = _members(algorithm, members)
+        M = members_of(algorithm, members)
         base = Config(task=task, algorithm=algorithm, recipe=name, members=M)  # type: ignore[arg-type]
         return replace(base, **settings)
 
@@ -49,7 +42,7 @@ def _with(base: Recipe, members: int | None = None, **changes: Any) -> Recipe:
     """A recipe that differs from another in a few settings."""
 
     def config(task: str, algorithm: str) -> Config:
-        M = {} if members is None else {"members": _members(algorithm, members)}
+        M = {} if members is None else {"members": members_of(algorithm, members)}
         return replace(base(task, algorithm), **M, **changes)
 
     return config
@@ -134,7 +127,7 @@ def _atari_paper(task: str, algorithm: str) -> Config:
         recipe="paper",
         generations=ATARI_GENERATIONS.get(game, 200),
         n=5000,
-        members=_members(algorithm, 3),
+        members=members_of(algorithm, 3),
         evaluation_episodes=30,
     )
 
