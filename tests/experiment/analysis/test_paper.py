@@ -7,14 +7,15 @@ from nses.experiment.runs.document import write_config
 from nses.experiment.runs.run import load
 from nses.experiment.settings.config import changed
 from nses.experiment.settings.recipes import recipe
-from nses.rollouts.tasks.catalog import ATARI, BODIES, PAPER_GAMES
+from nses.rollouts.tasks.bodies import BODY_TASKS
+from nses.rollouts.tasks.catalog import ATARI, PAPER_GAMES
 from nses.rollouts.tasks.task import Facts
 from pretended import BOX
 
 
 def test_every_task_of_the_paper_has_its_results():
     assert {*ROWS} == {"humanoid", "humanoid-trap", *(ATARI + game for game in PAPER_GAMES)}
-    assert {"humanoid", "humanoid-trap"} <= BODIES.keys()
+    assert {"humanoid", "humanoid-trap"} <= BODY_TASKS.keys()
     assert all(len(row) in (4, len(COLUMNS)) for row in ROWS.values())
 
 

@@ -7,16 +7,8 @@ import pytest
 from nses.core.algorithms import ALGORITHMS
 from nses.experiment.settings.build import policy_of
 from nses.experiment.settings.recipes import GENERAL, recipe
+from nses.rollouts.tasks.bodies import BODY_TASKS
 from nses.rollouts.tasks.catalog import make_task
-
-TASKS = {
-    "humanoid": "NSES/Humanoid-v0",
-    "humanoid-trap": "NSES/HumanoidTrap-v0",
-    "swimmer": "NSES/Swimmer-v0",
-    "swimmer-trap": "NSES/SwimmerTrap-v0",
-    "ant-trap": "NSES/AntTrap-v0",
-    "halfcheetah": "NSES/HalfCheetah-v0",
-}
 
 
 @pytest.mark.parametrize("task", ["humanoid", "humanoid-trap"])
@@ -34,7 +26,7 @@ def test_the_papers_recipes_differ_in_their_generations():
 
 
 @pytest.mark.parametrize("name", GENERAL)
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", BODY_TASKS)
 def test_recipes_bear_the_name_that_they_are_asked_for_by(task, name):
     config = recipe(task, name, "es")
     assert (config.task, config.recipe, config.members) == (task, name, 1)

@@ -19,13 +19,11 @@ from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.episode import GymnasiumPlayer, Interrupted, player
 from nses.rollouts.native import body as library
 from nses.rollouts.policies.mlp import MLP
+from nses.rollouts.tasks.bodies import BODY_TASKS, SWIMMER_TRAP
 from nses.rollouts.tasks.catalog import make_task
 from nses.rollouts.tasks.mujoco import BodyEnv, BodyPlayer
-from nses.rollouts.tasks.register import SWIMMER_TRAP
 from nses.rollouts.tasks.task import Task
 from waiting import SOON, cpu_seconds, wait_until
-
-TASKS = ["humanoid", "humanoid-trap", "swimmer", "swimmer-trap", "ant-trap", "halfcheetah"]
 
 
 def policy_for(task, hidden=(32, 32), **settings):
@@ -58,7 +56,7 @@ def assert_same(a, b):
         np.testing.assert_array_equal(a.observed.square, b.observed.square)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", BODY_TASKS)
 def test_compiled_episodes_are_those_of_the_environment_bit_for_bit(name):
     task = make_task(name, max_steps=300)
     policy = policy_for(task)

@@ -1,11 +1,39 @@
 """MuJoCo bodies: simulated and sensing as in the paper."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from nses.core.moments import initial
+from nses.rollouts.episode import player
+from nses.rollouts.policies.mlp import MLP
+from nses.rollouts.tasks.bodies import BODIES, BODY_TASKS
+from nses.rollouts.tasks.catalog import make_task
 from nses.rollouts.tasks.mujoco import BodyEnv
 
 STILL = np.zeros(17, np.float32)
+
+
+def test_tasks_have_their_names_and_those_of_their_environments():
+    assert {name: task.identifier for name, task in BODY_TASKS.items()}.items() >= {
+        "humanoid": "NSES/Humanoid-v0",
+        "humanoid-trap": "NSES/HumanoidTrap-v0",
+        "swimmer": "NSES/Swimmer-v0",
+        "swimmer-trap": "NSES/SwimmerTrap-v0",
+        "ant-trap": "NSES/AntTrap-v0",
+        "halfcheetah": "NSES/HalfCheetah-v0",
+    }.items()
+
+
+def test_a_body_ends_its_episode_by_the_height_of_its_root_in_a_plane_too(monkeypatch):
+    low = replace(BODIES["halfcheetah"], height=(-0.05, 9.0))  # its root starts at 0 and sinks
+    monkeypatch.setitem(BODIES, "low", low)
+    task = make_task("halfcheetah", body="low", max_steps=50)
+    policy = MLP((17, 6))
+    theta, moments = np.zeros(policy.size, np.float32), initial(17)
+    compiled, stepped = (player(task, policy, native=n).play(theta, moments, 0) for n in (1, 0))
+    assert 0 < compiled.length == stepped.length < 50
 
 
 def test_the_humanoid_is_simulated_as_in_the_paper():

@@ -13,19 +13,11 @@ from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.conformance import check_task
 from nses.rollouts.episode import GymnasiumPlayer
 from nses.rollouts.policies.mlp import MLP
-from nses.rollouts.tasks.bodies import BODIES, REWARDS
+from nses.rollouts.tasks.bodies import BODIES, BODY_TASKS, REWARDS
 from nses.rollouts.tasks.catalog import make_task
 from nses.rollouts.tasks.mujoco import BodyEnv
 from nses.rollouts.tasks.task import Task
 
-TASKS = {
-    "humanoid": "NSES/Humanoid-v0",
-    "humanoid-trap": "NSES/HumanoidTrap-v0",
-    "swimmer": "NSES/Swimmer-v0",
-    "swimmer-trap": "NSES/SwimmerTrap-v0",
-    "ant-trap": "NSES/AntTrap-v0",
-    "halfcheetah": "NSES/HalfCheetah-v0",
-}
 STILL = np.zeros(17, np.float32)
 
 
@@ -52,12 +44,12 @@ def play(environment, seed, steps=60):
     return np.concatenate(rows)
 
 
-@pytest.mark.parametrize("identifier", TASKS.values())
+@pytest.mark.parametrize("identifier", [task.identifier for task in BODY_TASKS.values()])
 def test_environments_pass_the_check_of_gymnasium_without_a_warning(identifier):
     check_env(gym.make(identifier).unwrapped, skip_render_check=True)
 
 
-@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("name", BODY_TASKS)
 def test_tasks_pass_our_own_check(name):
     check_task(make_task(name))
 
@@ -177,7 +169,7 @@ def test_the_return_in_a_trap_is_the_way_of_the_centre_of_mass_along_x(name):
     assert abs(total) > 1e-3
 
 
-@pytest.mark.parametrize("identifier", TASKS.values())
+@pytest.mark.parametrize("identifier", [task.identifier for task in BODY_TASKS.values()])
 def test_a_used_environment_plays_the_episodes_of_a_new_one(identifier):
     used = gym.make(identifier).unwrapped
     first, other, again = (play(used, seed) for seed in (1, 2, 1))
@@ -190,7 +182,7 @@ BLOW_UPS = {"speed": ("qvel", 1e30), "position": ("qpos", 1e30), "NaN": ("qvel",
 
 
 @pytest.mark.parametrize("cause", BLOW_UPS)
-@pytest.mark.parametrize("identifier", TASKS.values())
+@pytest.mark.parametrize("identifier", [task.identifier for task in BODY_TASKS.values()])
 def test_e4_a_simulation_that_blows_up_ends_its_episode_with_what_was_good(
     identifier, cause, tmp_path, monkeypatch, capfd
 ):
@@ -271,7 +263,7 @@ def test_e4_whoever_has_a_handler_for_warnings_keeps_it():
     assert len(seen) == 1
 
 
-@pytest.mark.parametrize("identifier", TASKS.values())
+@pytest.mark.parametrize("identifier", [task.identifier for task in BODY_TASKS.values()])
 def test_e5_actions_out_of_range_are_clipped(identifier):
     ends = []
     for scale in (1.0, 1e30):

@@ -2,8 +2,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from nses.rollouts.tasks.bodies import ASSETS, BODIES, model_of
-from nses.rollouts.tasks.register import SWIMMER_TRAP
+from nses.rollouts.tasks.bodies import ASSETS, BODIES, SWIMMER_TRAP, model_of
 from nses.rollouts.tasks.trap import HALF_THICKNESS, Trap, trap_of, with_trap
 
 DEEP = {"back": 4.5, "half_width": 2.5, "depth": 4.0}  # room for the whole swimmer

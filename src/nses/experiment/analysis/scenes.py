@@ -12,7 +12,8 @@ from nses.core.values import Floats
 from nses.experiment.analysis.stories import Story
 from nses.experiment.settings.config import Config
 from nses.rollouts.behaviors import PLACE
-from nses.rollouts.tasks.catalog import BODIES, POINTS
+from nses.rollouts.tasks.bodies import BODY_TASKS, BodyTask
+from nses.rollouts.tasks.catalog import POINTS
 from nses.rollouts.tasks.point import HALF_WIDTH, boxes_of, walls_of
 from nses.rollouts.tasks.register import ENVIRONMENTS
 from nses.rollouts.tasks.trap import trap_of
@@ -42,8 +43,8 @@ def _point(identifier: str, arguments: dict[str, Any]) -> Scene:
     return Scene(tuple(tuple(wall) for wall in boxes.tolist()), (0.0, 0.0), LABELS)
 
 
-def _body(identifier: str, arguments: dict[str, Any]) -> Scene:
-    trap = trap_of({**ENVIRONMENTS[identifier][2], **arguments}.get("trap"))
+def _body(task: BodyTask, arguments: dict[str, Any]) -> Scene:
+    trap = trap_of(arguments.get("trap", task.trap))
     boxes = trap.walls.values() if trap else ()
     walls = tuple((x - a, x + a, y - b, y + b) for (x, y), (a, b) in boxes)
     return Scene(walls, (0.0, 0.0), LABELS)
@@ -51,7 +52,7 @@ def _body(identifier: str, arguments: dict[str, Any]) -> Scene:
 
 SCENES: dict[str, Callable[[dict[str, Any]], Scene]] = {
     **{name: partial(_point, identifier) for name, identifier in POINTS.items()},
-    **{name: partial(_body, identifier) for name, identifier in BODIES.items()},
+    **{name: partial(_body, task) for name, task in BODY_TASKS.items()},
 }
 
 

@@ -94,7 +94,8 @@ def episode(
     """Plays on for at most `steps` steps from the simulator's state; returns what became of it.
 
     simulation: addresses of model and data
-    views:      into the data: what is observed (a tuple), qpos, ctrl, centre, cfrc_ext, warnings
+    views:      into the data: what is observed (a tuple), qpos from the height on, ctrl, centre,
+                cfrc_ext, warnings
     body:       frame skip, whether contact forces are sensed, lowest and highest root, low, high
     network:    theta, sizes, activation, mean, std, work
     noise:      on the actions of these steps, or empty
@@ -128,6 +129,6 @@ def episode(
         progress, control, contact, alive = reward_terms(ctrl, cfrc_ext, reward, x0, y0, x1, y1)
         so_far[0] += progress + control + contact + alive
         so_far[1], so_far[2] = x1, y1
-        if not lowest <= qpos[2] <= highest:
+        if not lowest <= qpos[0] <= highest:
             return ENDED
     return GOES_ON

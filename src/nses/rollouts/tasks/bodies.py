@@ -1,4 +1,7 @@
-"""MuJoCo bodies of the Gymnasium package, what they are paid for, and their models."""
+"""MuJoCo bodies of the Gymnasium package, the tasks they are set, and their models.
+
+MuJoCo itself is imported when a model is made.
+"""
 
 # MuJoCo's bindings come without types:
 # pyright: reportAttributeAccessIssue=false
@@ -8,12 +11,14 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
-import mujoco
 
 from nses.rollouts.tasks.trap import trap_of, with_trap
+
+if TYPE_CHECKING:
+    from mujoco import MjModel
 
 ASSETS = Path(gym.__file__).parent / "envs" / "mujoco" / "assets"
 
@@ -40,15 +45,33 @@ class Body:
     frame_skip: int
     reset_noise: float  # uniform, on all positions and velocities
     reward: Reward  # directional, as in Gymnasium (but for the contact cost of its ant)
-    unseen: int = 2  # positions that are not observed: x and y
+    unseen: int = 2  # positions that are not observed: x and y; the next one is the height
     senses: tuple[str, ...] = ()  # arrays of MjData that are, besides qpos and qvel
     height: tuple[float, float] = (-math.inf, math.inf)  # of the root; outside, the episode ends
     options: tuple[tuple[str, Any], ...] = ()  # of the simulation, where they differ from the model
     distance: float = 5.0  # of the camera
 
 
-# One evaluation per step of the simulation where the models' Runge-Kutta method needs four.
-IMPLICIT = (("integrator", mujoco.mjtIntegrator.mjINT_IMPLICITFAST),)
+@dataclass(frozen=True)
+class BodyTask:
+    """A body, what it is paid for and the walls around it: a task and a Gymnasium environment."""
+
+    identifier: str  # of the environment
+    body: str  # a row of BODIES
+    reward: str  # a row of REWARDS
+    trap: Mapping[str, float] | None = None  # settings of a Trap
+    steps: int = 1000  # at most, in an episode
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Those of the environment."""
+        walls = {} if self.trap is None else {"trap": self.trap}
+        return {"body": self.body, "reward": self.reward, **walls}
+
+
+# One evaluation per step of the simulation where the models' Runge-Kutta method needs four. The
+# name of a member of MuJoCo's mjtIntegrator.
+IMPLICIT = (("integrator", "mjINT_IMPLICITFAST"),)
 
 BODIES = {
     "humanoid": Body(
@@ -85,6 +108,18 @@ BODIES = {
     ),
 }
 
+PAPER_TRAP: dict[str, float] = {}  # the walls of the paper are the default ones
+SWIMMER_TRAP = {"back": 4.5, "half_width": 3.5, "depth": 2.0}  # wider: it is three metres long
+
+BODY_TASKS = {
+    "humanoid": BodyTask("NSES/Humanoid-v0", "humanoid", "isotropic"),
+    "humanoid-trap": BodyTask("NSES/HumanoidTrap-v0", "humanoid", "forward", PAPER_TRAP),
+    "swimmer": BodyTask("NSES/Swimmer-v0", "swimmer", "forward", steps=400),
+    "swimmer-trap": BodyTask("NSES/SwimmerTrap-v0", "swimmer", "forward", SWIMMER_TRAP, steps=400),
+    "ant-trap": BodyTask("NSES/AntTrap-v0", "ant", "forward", PAPER_TRAP),
+    "halfcheetah": BodyTask("NSES/HalfCheetah-v0", "halfcheetah", "directional"),
+}
+
 REWARDS: dict[str, Callable[[Body], Reward]] = {
     "forward": lambda body: Reward(),  # x and nothing else: deceptive where there is a trap
     "directional": lambda body: body.reward,
@@ -92,11 +127,14 @@ REWARDS: dict[str, Callable[[Body], Reward]] = {
 }
 
 
-def model_of(body: Body, trap: Mapping[str, float] | None) -> mujoco.MjModel:
+def model_of(body: Body, trap: Mapping[str, float] | None) -> "MjModel":
     """The compiled model of a body, with the walls of a trap around its way."""
-    spec = mujoco.MjSpec.from_file(str(ASSETS / body.model))
+    from mujoco import MjSpec, mjtIntegrator
+
+    spec = MjSpec.from_file(str(ASSETS / body.model))
     for name, value in body.options:
-        setattr(spec.option, name, value)
+        chosen = getattr(mjtIntegrator, value) if name == "integrator" else value
+        setattr(spec.option, name, chosen)
     walls = trap_of(trap)
     with warnings.catch_warnings():  # the half-cheetah's model has an attribute that is to go
         warnings.filterwarnings("ignore", "compiler attribute 'settotalmass' is deprecated")

@@ -11,20 +11,13 @@ from nses.rollouts.episode import Player
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks import gymnasium, point
+from nses.rollouts.tasks.bodies import BODY_TASKS
 from nses.rollouts.tasks.register import register_environments
 from nses.rollouts.tasks.task import Task
 from nses.rollouts.tasks.trap import trap_of
 
 DEFAULT_BEHAVIOR = "final-observation"
 POINTS = {"point": "NSES/Point-v0", "point-trap": "NSES/PointTrap-v0"}
-BODIES = {
-    "humanoid": "NSES/Humanoid-v0",
-    "humanoid-trap": "NSES/HumanoidTrap-v0",
-    "swimmer": "NSES/Swimmer-v0",
-    "swimmer-trap": "NSES/SwimmerTrap-v0",
-    "ant-trap": "NSES/AntTrap-v0",
-    "halfcheetah": "NSES/HalfCheetah-v0",
-}
 VECTOR_DISTANCE, TRACE_DISTANCE = "squared-euclidean", "ram"
 ATARI = "atari:"  # and a game: ale-py's name of it, or another spelling
 PAPER_GAMES = (
@@ -158,7 +151,7 @@ def _own(
 
 SHIPPED: dict[str, Callable[[dict[str, Any], int | None], Task]] = {
     **{name: partial(_point, name, identifier) for name, identifier in POINTS.items()},
-    **{name: partial(_body, name, identifier) for name, identifier in BODIES.items()},
+    **{name: partial(_body, name, task.identifier) for name, task in BODY_TASKS.items()},
 }
 
 register_environments()

@@ -116,7 +116,7 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
             "blown_up": blown_up,
         }
         low, high = self.body.height
-        end = blown_up or not low <= data.qpos[2] <= high
+        end = blown_up or not low <= data.qpos[self.body.unseen] <= high
         return self.last, forward + control + contact + alive, end, False, info
 
     def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
@@ -155,7 +155,7 @@ class BodyPlayer:
         self.simulation = (model._address, data._address)
         self.views = (
             tuple(environment.observed),
-            data.qpos,
+            data.qpos[body.unseen :],
             data.ctrl,
             environment.centre,
             data.cfrc_ext,
