@@ -46,6 +46,10 @@ class Behavior:
     def record(self, step_limit: int) -> "Record | TraceRecord":
         return TraceRecord(self) if self.summary == "trace" else Record(self, step_limit)
 
+    def same_as(self, other: "Behavior") -> bool:
+        """Whether it comes to the same as another one, whatever their names."""
+        return (self.probe, self.summary) == (other.probe, other.summary)
+
 
 class Record:
     """The behavior of one episode while it is played."""
@@ -156,7 +160,7 @@ def parse_behavior(text: str) -> Behavior:
     `ram-mean` at the memory of an Atari game; all else is `package.module:attribute`.
     """
     if text in RAM:
-        return Behavior(text, _info_probe(("ram",)), RAM[text])
+        return Behavior(text, InfoProbe(("ram",)), RAM[text])
     kind, colon, what = text.partition(":")
     summary, dash, source = kind.partition("-")
     names = tuple(name.strip() for name in what.split(",") if name.strip())
@@ -165,7 +169,7 @@ def parse_behavior(text: str) -> Behavior:
     if summary in SUMMARIES and not dash:
         if not names:
             raise UsageError(f"behavior {text!r} names no info key; write for example 'final:x,y'.")
-        return Behavior(text, _info_probe(names), summary)
+        return Behavior(text, InfoProbe(names), summary)
     if summary in SUMMARIES or not colon:
         raise UsageError(
             f"behavior must be '{'|'.join(SUMMARIES)}:KEY,...' (keys of info), "
@@ -247,15 +251,18 @@ def _numbers(observation: Any) -> NDArray[np.float64]:
     return np.asarray(observation, np.float64).reshape(-1)
 
 
-def _info_probe(keys: tuple[str, ...]) -> Probe:
-    def probe(observation: Any, info: dict[str, Any]) -> NDArray[Any]:
+@dataclass(frozen=True)
+class InfoProbe:
+    """Looks at these keys of info. A value, which can be compared with another."""
+
+    keys: tuple[str, ...]
+
+    def __call__(self, observation: Any, info: dict[str, Any]) -> NDArray[Any]:
         try:
-            return np.concatenate([np.asarray(info[key]).reshape(-1) for key in keys])
+            return np.concatenate([np.asarray(info[key]).reshape(-1) for key in self.keys])
         except KeyError as error:
             known = ", ".join(sorted(map(str, info))) or "none"
             raise UsageError(
                 f"info has no key {error.args[0]!r} for the behavior; its keys are: {known}. "
                 "Without keys, use final-observation:0,1."
             ) from None
-
-    return probe

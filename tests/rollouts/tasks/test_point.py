@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from nses.core.moments import initial
 from nses.core.seeding import Purpose, generator
+from nses.rollouts.behaviors import Behavior
 from nses.rollouts.episode import GymnasiumPlayer, player
 from nses.rollouts.native.point import RADIUS
 from nses.rollouts.policies.mlp import MLP
@@ -86,6 +87,24 @@ def test_only_an_mlp_that_fits_has_a_compiled_loop():
     assert task.native(task, MLP((6, 3))) is None
     with pytest.raises(ValueError, match="takes theta of shape"):
         player(task, MLP((6, 2))).play(np.zeros(3, np.float32), initial(6), 0)
+
+
+@pytest.mark.parametrize("name", ["point-trap", "swimmer-trap"])
+def test_a_behavior_of_ones_own_is_played_whatever_its_name(name):
+    task = make_task(name, Behavior("final:x,y", lambda observation, info: [7.0]), max_steps=2)
+    facts = task.facts
+    policy = MLP((facts.observation_space.shape[0], facts.action_space.shape[0]))  # type: ignore[index]
+    playing = player(task, policy)
+    theta, seen = np.zeros(policy.size, np.float32), initial(policy.observation_size)
+    assert playing.play(theta, seen, 0).behavior.tolist() == [7.0]
+    playing.close()
+
+
+def test_the_place_has_a_compiled_loop_however_it_is_spelled():
+    policy = MLP((6, 2))
+    assert isinstance(player(make_task("point-trap", "final: x, y"), policy), PointPlayer)
+    for other in ("final:y,x", "mean:x,y", "final:x"):
+        assert isinstance(player(make_task("point-trap", other), policy), GymnasiumPlayer)
 
 
 @pytest.mark.parametrize("seed", range(3))

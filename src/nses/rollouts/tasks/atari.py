@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, generator
 from nses.errors import UsageError
-from nses.rollouts.behaviors import RAM
+from nses.rollouts.behaviors import InfoProbe
 from nses.rollouts.episode import SLICE, Episode, Interrupted, never
 from nses.rollouts.native.network import take_in
 from nses.rollouts.native.screen import SIDE, STACK, Scanner, palette_of
@@ -258,7 +258,7 @@ class AtariPlayer:
 
 def native(task: Task, policy: Policy, game: str, noops: int) -> AtariPlayer | None:
     """The direct player, for a policy that sees frames and a behavior that looks at RAM alone."""
-    if not isinstance(policy, SeesFrames) or task.behavior.name not in RAM:
+    if not isinstance(policy, SeesFrames) or task.behavior.probe != InfoProbe(("ram",)):
         return None
     fits = policy.observation_size == np.prod(SHAPE)
     return AtariPlayer(task, policy, game, noops) if fits else None

@@ -99,7 +99,7 @@ def _body(name: str, identifier: str, arguments: dict[str, Any], max_steps: int 
 
 def _body_native(task: Task, policy: Policy, arguments: dict[str, Any]) -> Player | None:
     """The compiled loop, for an MLP and the behavior that it knows."""
-    if type(policy) is not MLP or task.behavior.name != PLACE:
+    if type(policy) is not MLP or not task.behavior.same_as(parse_behavior(PLACE)):
         return None
     from nses.rollouts.tasks import mujoco
 

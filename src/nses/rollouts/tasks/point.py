@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nses.core.moments import Moments, initial
 from nses.errors import UsageError
-from nses.rollouts.behaviors import PLACE
+from nses.rollouts.behaviors import PLACE, parse_behavior
 from nses.rollouts.episode import Episode, action_noise_of
 from nses.rollouts.native.network import ACTIVATIONS
 from nses.rollouts.native.point import (
@@ -183,7 +183,7 @@ class PointPlayer:
 
 def native(task: Task, policy: Policy, half_width: float | None) -> PointPlayer | None:
     """The compiled loop, for an MLP that fits and the behavior that it knows."""
-    if type(policy) is not MLP or task.behavior.name != PLACE:
+    if type(policy) is not MLP or not task.behavior.same_as(parse_behavior(PLACE)):
         return None
     fits = (policy.sizes[0], policy.sizes[-1]) == (OBSERVATIONS, ACTIONS)
     return PointPlayer(task, policy, half_width) if fits else None
