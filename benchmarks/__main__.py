@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME...]`: measures, prints a table and keeps it in benchmarks/results.
+"""`python -m benchmarks [NAME...]`: measures, prints a table and saves it in benchmarks/results.
 
 A NAME is a measure or a topic, which is all its measures. Every topic has a file of its own.
 `fuzz` and `soak` measure nothing: they try to break it. `mutants` tries the tests

@@ -1,4 +1,4 @@
-"""What the Atari task promises: beside the bare emulator, and beside the usual wrappers."""
+"""The speed of the Atari task, compared with the bare emulator and with the usual wrappers."""
 
 import cProfile
 import time
@@ -29,10 +29,10 @@ from nses.rollouts.tasks.catalog import make_task
 
 ROUNDS = 7
 MEMBERS, EPISODES = 3, 6  # of a fresh search, and of each member in a round
-GENERATIONS = 100  # that have left a trace in the archive
+GENERATIONS = 100  # each has left a trace in the archive
 REAL, PIECE = 50_000, 250  # steps of random play, and of a piece of it
 
-PARTS = {  # of a step, by the functions that they are
+PARTS = {  # of a step, by their functions
     "Camera.take": "image",
     "Conv._bind.<locals>.act": "network",
     "Conv._bind": "VBN",
@@ -64,14 +64,14 @@ def searching(game: str, backend: Any = "serial") -> Iterator[tuple[Search, list
 
 
 def policy_and_emulator(search: Search) -> tuple[Conv, Any]:
-    """Of a serial search."""
+    """The policy and the emulator of a serial search."""
     assert isinstance(search.evaluate, Serial)
     player: Any = search.evaluate.runner.player
     return player.policy, player.emulator
 
 
 def archive_around(search: Search, batches: list[Candidates]) -> Archive:
-    """Real traces, of policies as far from the members as their candidates are."""
+    """Real traces of policies that are as far from the members as their candidates."""
     traces = []
     for t in range(GENERATIONS):
         near = batches[t % len(batches)]
@@ -83,12 +83,12 @@ def archive_around(search: Search, batches: list[Candidates]) -> Archive:
 
 
 def play(search: Search, batches: list[Candidates], A: Archive) -> int:
-    """All these candidates, with everything that a worker does for them: their steps."""
+    """Play all these candidates, with everything that a worker does; the number of steps."""
     return sum(int(search.evaluate(candidates, A).lengths.sum()) for candidates in batches)
 
 
 def inside_atari() -> Iterator[Measure]:
-    """All that a worker does for a generation, against the bare emulation of its frames."""
+    """Everything a worker does for a generation, against the bare emulation of its frames."""
     for game, least in (("frostbite", 0.55), ("seaquest", 0.48)):
         with searching(game) as (search, batches):
             work = search, batches, archive_around(search, batches)
@@ -106,14 +106,14 @@ def inside_atari() -> Iterator[Measure]:
         microseconds = 1e6 * np.median(ours) / steps
         text = ", ".join(f"{part} {x * microseconds:.0f}" for part, x in each.items())
         yield Measure(
-            f"{game}, archive {GENERATIONS}: {steps / np.median(ours):,.0f} steps a second to "
-            f"{steps / np.median(bare):,.0f} of the bare emulator (µs a step: {text})",
+            f"{game}, archive {GENERATIONS}: {steps / np.median(ours):,.0f} steps per second to "
+            f"{steps / np.median(bare):,.0f} of the bare emulator (µs per step: {text})",
             share, "×", f"≥ {least}", share >= least,
         )  # fmt: skip
 
 
 def shares_of_parts(act: Callable[..., object], *arguments: Any) -> dict[str, float]:
-    """Of the time of act(*arguments), as a profiler sees them."""
+    """The share of each part in the time of act(*arguments), by a profiler."""
     profile = cProfile.Profile()
     whole = seconds_of(profile.runcall, act, *arguments)
     shares = {
@@ -126,7 +126,7 @@ def shares_of_parts(act: Callable[..., object], *arguments: Any) -> dict[str, fl
 
 
 def against_wrappers() -> Iterator[Measure]:
-    """Whole candidates here, nothing but steps there, in turns."""
+    """Whole candidates against mere steps of the wrappers, in turns."""
     for game in ("frostbite", "seaquest"):
         with searching(game) as (search, batches):
             work = search, batches, archive_around(search, batches)
@@ -140,14 +140,15 @@ def against_wrappers() -> Iterator[Measure]:
                     theirs.append(speed(seconds))
         ratio = float(np.median(np.divide(ours, theirs)))
         yield Measure(
-            f"{game}: {np.median(ours):,.0f} steps a second of training to {np.median(theirs):,.0f}"
-            " of mere playing with AtariPreprocessing, FrameStackObservation and PyTorch",
+            f"{game}: {np.median(ours):,.0f} steps per second in training to "
+            f"{np.median(theirs):,.0f} of mere playing with AtariPreprocessing, "
+            "FrameStackObservation and PyTorch",
             ratio, "×", "≥ 1.6", ratio >= 1.6,
         )  # fmt: skip
 
 
 def novelty_of_traces() -> Iterator[Measure]:
-    """Of the longest episode against as many as a run leaves behind, to the time of playing it."""
+    """The novelty of the longest episode against a whole archive, to the time of playing it."""
     steps, entries, k = 5000, 300, 10
     for game in ("frostbite", "seaquest"):
         with searching(game) as (search, batches):
@@ -164,15 +165,15 @@ def novelty_of_traces() -> Iterator[Measure]:
                 most.append(seconds_of(novelty, b, A, entries, "ram") / playing[-1])
         share = float(np.median(shares))
         yield Measure(
-            f"{game}: novelty of {steps:,} steps against {entries} traces as long, to the "
+            f"{game}: novelty of {steps:,} steps against {entries} traces of that length, to the "
             f"{np.median(playing):.2f} s of playing them (with k = {entries}, where nothing can be "
-            f"left out: {100 * np.median(most):.2g} %)",
+            f"skipped: {100 * np.median(most):.2g} %)",
             100 * share, "%", "< 5", share < 0.05,
         )  # fmt: skip
 
 
 def states_of(emulator: Any, steps: int, act: Callable[[Any], int], look: bool = True) -> Trace:
-    """The memory at so many steps, game after game: few fresh policies last that long."""
+    """The RAM at each of `steps` steps, game after game: few fresh policies last that long."""
     rng = np.random.default_rng(0)
     trace = np.empty((steps, emulator.ram.size), np.uint8)
     emulator.reset(rng)
@@ -185,7 +186,7 @@ def states_of(emulator: Any, steps: int, act: Callable[[Any], int], look: bool =
 
 
 def archive_of_pieces(emulator: Any, entries: int, steps: int) -> Archive:
-    """Many long traces from little play: pieces of it in any order, so that all states are real."""
+    """Many long traces from little play: shuffled pieces of it, so that all states are real."""
     rng, choices = np.random.default_rng(0), len(emulator.actions)
     real = states_of(emulator, REAL, lambda _: int(rng.integers(choices)), look=False)
     pieces = real.reshape(-1, PIECE, emulator.ram.size)
@@ -194,7 +195,7 @@ def archive_of_pieces(emulator: Any, entries: int, steps: int) -> Archive:
 
 
 def batch_norm() -> Iterator[Measure]:
-    """The way of the reference batch through a network, to an average episode of a fresh search."""
+    """Virtual batch norm of the reference batch, to an average episode of a fresh search."""
     with searching("frostbite") as (search, batches):
         work = search, batches, archive_around(search, batches)
         policy, _ = policy_and_emulator(search)
@@ -212,7 +213,7 @@ def batch_norm() -> Iterator[Measure]:
 
 
 def memory() -> Iterator[Measure]:
-    """What one more worker takes: resident memory without that which all processes share."""
+    """What one more worker takes: resident memory without what all processes share."""
     entries, steps = 300, 1000
     with searching("frostbite") as (search, _):
         A = archive_of_pieces(policy_and_emulator(search)[1], entries, steps)
@@ -229,7 +230,7 @@ def memory() -> Iterator[Measure]:
 
 
 def resident_bytes(pid: int) -> tuple[int, int]:
-    """Of all mappings but the shared files of nses; and the proportional part of all mappings."""
+    """Resident bytes without the shared files of nses, and the proportional share of all."""
     own, proportional, shared = 0, 0, False
     for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
         name, *rest = line.split()

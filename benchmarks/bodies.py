@@ -1,4 +1,4 @@
-"""What compiled MuJoCo episodes promise: beside the bare simulator, and beside other libraries."""
+"""The speed of compiled MuJoCo episodes, against the bare simulator and other libraries."""
 
 import multiprocessing
 import time
@@ -31,7 +31,7 @@ def config_of(task: str, n: int, hidden: tuple[int, ...] = (256, 256)) -> Config
 
 @contextmanager
 def training(config: Config) -> Iterator[tuple[Search, State]]:
-    """A search, and a state whose next generation may be played again and again: it is pure."""
+    """A search, and a state whose next generation can be repeated, since a step is pure."""
     with search_of(config, make_task(config.task)) as search:
         state = search.init()
         search.step(state)
@@ -45,7 +45,7 @@ def seconds_of(act: Callable[[], object]) -> float:
 
 
 def inside_mujoco() -> Iterator[Measure]:
-    """A generation, with all that belongs to it, against the bare simulation of its episodes."""
+    """A whole generation against the bare simulation of its episodes."""
     for task, n, hidden, most in (
         ("humanoid", 1000, (256, 256), 1.10),
         ("halfcheetah", 100, (256, 256), 1.30),
@@ -65,13 +65,13 @@ def inside_mujoco() -> Iterator[Measure]:
         ratio, bare = float(np.median(ratios)), steps / float(np.median(theirs))
         yield Measure(
             f"{task}, {hidden[0]}-{hidden[1]}: time of a generation to bare mj_step calls "
-            f"({bare:,.0f} steps a second)",
+            f"({bare:,.0f} steps per second)",
             ratio, "×", f"≤ {most:.2f}", ratio <= most,
         )  # fmt: skip
 
 
 def against_rivals() -> Iterator[Measure]:
-    """Whole generations, the same number of candidates, in turns."""
+    """Whole generations with the same number of candidates, in turns."""
     names = {"evotorch": "EvoTorch PGPE", "ars": "SB3-contrib ARS"}
     for task, env, least in (("humanoid", "Humanoid-v5", 3), ("halfcheetah", "HalfCheetah-v5", 8)):
         ours: list[float] = []
@@ -87,14 +87,14 @@ def against_rivals() -> Iterator[Measure]:
         for name, title in names.items():
             ratio = float(np.median(ratios[name]))
             yield Measure(
-                f"{task}, 256-256: {np.median(ours):,.0f} steps a second to "
+                f"{task}, 256-256: {np.median(ours):,.0f} steps per second to "
                 f"{np.median(theirs[name]):,.0f} of {title} on {env}",
                 ratio, "×", f"≥ {least}", ratio >= least,
             )  # fmt: skip
 
 
 def speed(search: Search, state: State, seconds: float) -> float:
-    """Steps per second of the generations that come after a state."""
+    """Steps per second of the generations after a state."""
     start, before = time.perf_counter(), state.env_steps
     while time.perf_counter() - start < seconds:
         state, _ = search.step(state)
@@ -103,7 +103,7 @@ def speed(search: Search, state: State, seconds: float) -> float:
 
 @contextmanager
 def alone(config: Config) -> Iterator[Callable[[], None]]:
-    """A generation in this process, with no other."""
+    """A generation in this process alone."""
     with training(replace(config, backend="serial")) as (search, state):
 
         def work() -> None:
@@ -113,7 +113,7 @@ def alone(config: Config) -> Iterator[Callable[[], None]]:
 
 
 def scaling() -> Iterator[Measure]:
-    """Two workers against one, and the ceiling: two processes that know nothing of each other."""
+    """Two workers against one, and the ceiling: two independent processes."""
     config = config_of("humanoid", 400)
     ratios, ceilings = [], []
     with (
@@ -135,7 +135,7 @@ def scaling() -> Iterator[Measure]:
 
 
 def coordinator() -> Iterator[Measure]:
-    """What a generation of the paper's size spends outside of evaluations."""
+    """The share of a generation of the paper's size that is spent outside evaluations."""
     config = replace(recipe("humanoid", "paper", "nsra-es"), workers=2)
     durations: list[float] = []
     with search_of(config, make_task("humanoid")) as search:
@@ -147,7 +147,7 @@ def coordinator() -> Iterator[Measure]:
             return evaluation
 
         h, state = search.hyperparameters, search.init()
-        replace(search, hyperparameters=replace(h, n=100)).step(state)  # compiles what is not yet
+        replace(search, hyperparameters=replace(h, n=100)).step(state)  # compiles
         timed = replace(search, evaluate=evaluate)
         whole = seconds_of(lambda: timed.step(state))
     share = 1 - sum(durations) / whole

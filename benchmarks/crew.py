@@ -1,4 +1,4 @@
-"""Processes that do their work together whenever they are told to."""
+"""Processes that start their work together when told to."""
 
 import multiprocessing
 import os
@@ -14,8 +14,8 @@ Preparation = Callable[..., AbstractContextManager[Callable[[], None]]]
 
 @contextmanager
 def crew(count: int, prepare: Preparation, *arguments: Any) -> Iterator[list[Connection]]:
-    """`count` processes that have entered `prepare(*arguments)`, which gives them their work."""
-    os.environ.update(ONE_THREAD)  # they inherit it; too late for this process, which may have more
+    """`count` processes that have entered `prepare(*arguments)`, which returns their work."""
+    os.environ.update(ONE_THREAD)  # for the processes to inherit; it is too late for this one
     context = multiprocessing.get_context("spawn")
     pipes = [context.Pipe() for _ in range(count)]
     processes = [
@@ -28,7 +28,7 @@ def crew(count: int, prepare: Preparation, *arguments: Any) -> Iterator[list[Con
     connections = [ours for ours, _ in pipes]
     try:
         for connection in connections:
-            connection.recv()  # EOFError where a process has failed, which has said why
+            connection.recv()  # EOFError if a process has failed; it has printed why
         yield connections
     finally:
         for connection in connections:

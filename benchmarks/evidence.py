@@ -1,4 +1,4 @@
-"""Whether a run that was disturbed is the one that was not, and what it left behind."""
+"""Whether a disturbed run equals the undisturbed one, and what it left behind."""
 
 import json
 import os
@@ -13,13 +13,13 @@ from nses.experiment.runs import checkpoint
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that a run promises to repeat."""
+    """Everything that a run promises to repeat."""
 
     state: str
     retest: list[float]
     archive: str
-    logs: dict[str, dict[int, str]]  # file → generation → its line without the clock's numbers
-    gaps: frozenset[int]  # generations that the logs say they have lost
+    logs: dict[str, dict[int, str]]  # file → generation → its line without timings
+    gaps: frozenset[int]  # generations that the logs mark as lost
 
 
 def evidence(home: Path) -> Evidence:

@@ -1,4 +1,4 @@
-"""What it costs to write a run down, to compare many, and to show them."""
+"""The cost of logging a run, of comparing many runs, and of showing them."""
 
 import json
 import shutil
@@ -49,7 +49,7 @@ def forty_runs() -> Iterator[Path]:
 
 
 def history() -> Iterator[Measure]:
-    """Seconds in the log of returns and novelties, as a share of all of training."""
+    """The time for the log of returns and novelties, as a share of training."""
     spent = 0.0
     plain = GenerationLog.write
 
@@ -85,7 +85,7 @@ def history() -> Iterator[Measure]:
 
 
 def comparison() -> Iterator[Measure]:
-    """The whole command in a process of its own, imports and pictures included."""
+    """The whole command in a separate process, including imports and pictures."""
     with forty_runs() as directory:
         before = time.perf_counter()
         subprocess.run(
@@ -101,7 +101,7 @@ def comparison() -> Iterator[Measure]:
 
 
 def dashboard() -> Iterator[Measure]:
-    """What a tick of the clock costs the server when every run has a new generation."""
+    """The server's time for one update when every run has a new generation."""
     from nses.experiment.showing.dashboard import dashboard as app_of
 
     with forty_runs() as directory:

@@ -1,6 +1,6 @@
-"""What can happen to a run in training: a plan drawn from a seed, and how each fault is done.
+"""Faults of a run in training: a plan drawn from a seed, and how to cause each fault.
 
-Every fault is one from which exact recovery is promised. One that could not be done says so.
+Exact recovery is promised from every one of them. A fault that could not be caused returns False.
 """
 
 import json
@@ -16,23 +16,23 @@ from pathlib import Path
 from random import Random
 
 MARK = "NSES_SOAK"  # in the environment of every process that a soak starts
-ENDS = 60.0  # seconds that a process may take to end after it was told to
+ENDS = 60.0  # seconds that a process may take to end after it was asked to
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens next; `damage` is what happens to the files where the process has ended."""
+    """What happens next; `damage` is done to the files after the process has ended."""
 
     kind: str
     pause: float  # seconds of training before it
-    patient: bool  # whether a generation must be done since the last one
+    patient: bool  # whether it waits for a new generation since the last fault
     seconds: float  # how long it lasts
     number: int  # chooses a worker, a byte or a size
     damage: str | None
 
 
 def plan(seed: int) -> Iterator[Fault]:
-    """Faults without end; a pure function of the seed."""
+    """An endless sequence of faults; a pure function of the seed."""
     for i in range(10**9):
         rng = Random(f"soak {seed} {i}")
         kind = rng.choices(sorted(KINDS), [WEIGHTS.get(name, 2) for name in sorted(KINDS)])[0]
@@ -56,7 +56,7 @@ class Training:
     reader: int | None  # None once its standard output is closed
 
     def drain(self) -> None:
-        """Read what it printed, so that it never waits for us."""
+        """Read what it printed, so that it never blocks."""
         with suppress(BlockingIOError):
             while self.reader is not None and os.read(self.reader, 1 << 16):
                 pass
@@ -68,7 +68,7 @@ class Training:
 
     @property
     def workers(self) -> list[int]:
-        """Processes that play, by number."""
+        """The process ids of its workers."""
         pid = self.process.pid
         with suppress(OSError):
             names = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
@@ -94,16 +94,16 @@ def marked(mark: str) -> list[int]:
 
 
 def generation_of(home: Path) -> int:
-    """The last generation that the log tells of."""
+    """The last generation in the log."""
     with suppress(OSError, ValueError, KeyError, TypeError, IndexError):
         with (home / "metrics.jsonl").open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - 8192))
             lines = file.read().split(b"\n")
-        return int(json.loads(lines[-2])["generation"])  # the last one has its end
+        return int(json.loads(lines[-2])["generation"])  # the last may be torn
     return 0
 
 
-# In each of these, the fault was done if the answer is True.
+# Each of these returns whether it could cause the fault.
 
 
 def _kill_worker(training: Training, fault: Fault) -> bool:
@@ -112,12 +112,12 @@ def _kill_worker(training: Training, fault: Fault) -> bool:
 
 
 def _stop_worker(training: Training, fault: Fault) -> bool:
-    """Frozen, as by a machine that swaps; for the longest time, until it counts as hanging."""
+    """Freeze a worker, as a swapping machine does; if long enough, it counts as hanging."""
     pid = _a_worker(training, fault)
     if pid is None or not _send(pid, signal.SIGSTOP):
         return False
     _let_pass(training, fault.seconds)
-    if _plays(pid):  # else it was replaced meanwhile
+    if _plays(pid):  # otherwise it has been replaced
         _send(pid, signal.SIGCONT)
     return True
 
@@ -155,13 +155,13 @@ def _interrupt_twice(training: Training, fault: Fault) -> bool:
 
 
 def _fill_disk(training: Training, fault: Fault) -> bool:
-    """No file may grow beyond a size for some time: every write of more than that fails."""
+    """For some time no file may grow beyond a size, so larger writes fail."""
     pid, hard = training.process.pid, resource.RLIM_INFINITY
     try:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (fault.number % 20_000, hard))
         _let_pass(training, fault.seconds)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
-    except ProcessLookupError:  # it has given up, as it may
+    except ProcessLookupError:  # it has given up, which is allowed
         return training.process.wait(ENDS) == 4
     return True
 
@@ -193,11 +193,11 @@ def _let_pass(training: Training, seconds: float) -> None:
         time.sleep(0.05)
 
 
-# Damage to the files of a run that nobody is at work in.
+# Damage to the files of a run that no process is training.
 
 
 def _flip_newest(home: Path, number: int) -> bool:
-    """A bit of the newest checkpoint, where there is an older one."""
+    """Flip a bit of the newest checkpoint, if there is an older one."""
     checkpoints = sorted(home.glob("checkpoints/[0-9]*"))
     if len(checkpoints) < 2:
         return False
@@ -206,7 +206,7 @@ def _flip_newest(home: Path, number: int) -> bool:
 
 def _tear(name: str) -> Callable[[Path, int], bool]:
     def tear(home: Path, number: int) -> bool:
-        """The end of the last line, which a checkpoint never depends on while it is torn."""
+        """Cut off the end of the last line, if it is newer than the newest checkpoint."""
         checkpoints = sorted(home.glob("checkpoints/[0-9]*"))
         if not checkpoints or generation_of(home) <= int(checkpoints[-1].name):
             return False
@@ -262,7 +262,7 @@ WEIGHTS = {"kill -9 a worker": 4, "SIGINT twice": 1, "close standard output": 1}
 ENDING = frozenset(
     ["kill -9 the coordinator", "kill -9 the process group", "SIGTERM", "SIGINT", "SIGINT twice"]
 )
-# Done only while a run is under way: before, Python itself would answer.
+# Only once training has started: before that, Python itself would react.
 POLITE = frozenset(["SIGTERM", "SIGINT", "SIGINT twice", "full disk", "close standard output"])
 LASTING = frozenset(["SIGSTOP a worker", "SIGSTOP the coordinator", "full disk"])
 DAMAGES: dict[str, Callable[[Path, int], bool]] = {

@@ -1,4 +1,4 @@
-"""What the foundation promises, each as a ratio or a time of one run on this machine."""
+"""The promises of the foundation, each as a ratio or a time measured on this machine."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def _median_seconds(act: Callable[[], object], times: int) -> float:
 
 
 def scaling() -> Iterator[Measure]:
-    """A generation with two workers against one, in turns, so that both see the same machine."""
+    """A generation with two workers against one, in turns, so that both see the same load."""
     config = replace(recipe("point-trap", "laptop", "nsra-es"), n=2000, generations=10**6)
     task = make_task("point-trap")
 
@@ -72,13 +72,13 @@ def scaling() -> Iterator[Measure]:
             single.append(slow)
     ratio = float(np.median(ratios))
     yield Measure(
-        f"point-trap, n = 2000 ({np.median(single) * 1e3:.0f} ms a generation): 2 workers to 1",
+        f"point-trap, n = 2000 ({np.median(single) * 1e3:.0f} ms per generation): 2 workers to 1",
         ratio, "×", "≥ 1.8", ratio >= 1.8,
     )  # fmt: skip
 
 
 def coordinator() -> Iterator[Measure]:
-    """All that is not simulation, for the paper's humanoid: evaluation costs nothing here."""
+    """Everything but simulation, for the paper's humanoid: evaluation costs nothing here."""
     policy, n, T = MLP((376, 256, 256, 17)), 10_000, 800
     rng = np.random.default_rng(0)
     f, b = rng.standard_normal(n), rng.standard_normal((n, 2))
@@ -109,7 +109,7 @@ def coordinator() -> Iterator[Measure]:
                 metrics.write(record)
                 history.write(line_of(report))
                 events.write(record)
-                checkpoint.save(directory / "checkpoints", state, {})  # every one: the worst case
+                checkpoint.save(directory / "checkpoints", state, {})  # the worst case
                 return state
 
             (directory / "checkpoints").mkdir()
@@ -118,7 +118,7 @@ def coordinator() -> Iterator[Measure]:
         events.close()
     yield Measure(
         "coordinator, n = 10,000, d = 166,673, archive 800, a checkpoint every generation",
-        seconds, "s a generation", "≤ 1.5", seconds <= 1.5,
+        seconds, "s per generation", "≤ 1.5", seconds <= 1.5,
     )  # fmt: skip
 
 
@@ -130,7 +130,7 @@ def gradient() -> Iterator[Measure]:
         epsilon = noise.sample(table, d, n, 0, 0)
         F = np.random.default_rng(0).standard_normal(n)
         one, two = (partial(epsilon.weighted_sum, F, threads) for threads in (1, 2))
-        assert np.array_equal(one(), two()), "these are other bits"
+        assert np.array_equal(one(), two()), "the bits differ"
         ratios, single = [], []
         for _ in range(9):
             slow, fast = _median_seconds(one, 1), _median_seconds(two, 1)
@@ -145,7 +145,7 @@ def gradient() -> Iterator[Measure]:
 
 
 def neighbours() -> Iterator[Measure]:
-    """10,000 behaviors against 10⁶ entries that grow by one a generation; rebuilding included."""
+    """10,000 behaviors against 10⁶ entries, plus one per generation; rebuilding included."""
     rng = np.random.default_rng(0)
     A = archive.archive_of(rng.standard_normal((1_000_000, 2)))
     b = rng.standard_normal((10_000, 2))
@@ -168,12 +168,12 @@ def neighbours() -> Iterator[Measure]:
     full = _median_seconds(lambda: novelty(b, A, 10), 5)
     yield Measure(
         f"novelty of 10,000 against 10⁶ in 2-D (first call, building the tree: {first:.2f} s)",
-        each, "s a generation", "< 0.15", each < 0.15,
+        each, "s per generation", "< 0.15", each < 0.15,
     )  # fmt: skip
     yield Measure(
-        "the same, just before the tree is built anew",
+        "the same, just before the tree is rebuilt",
         full,
-        "s a generation",
+        "s per generation",
         "< 0.15",
         full < 0.15,
     )
@@ -195,7 +195,7 @@ class Wide(gym.Env[Any, Any]):
 
 
 def memory() -> Iterator[Measure]:
-    """Proportional resident memory of coordinator and two workers after a generation."""
+    """Proportional resident memory of the coordinator and two workers after a generation."""
     from nses.rollouts.behaviors import parse_behavior
 
     task = Task("wide", Wide, parse_behavior("final:x,y"), 10)
@@ -219,7 +219,7 @@ def _proportional_bytes(pid: int) -> int:
 
 
 def gymnasium_throughput() -> Iterator[Measure]:
-    """A whole training episode against a bare loop over env.step with actions drawn before."""
+    """A whole training episode against a bare loop over env.step with recorded actions."""
     task = make_task(
         "Ant-v5", "final:x_position,y_position", max_steps=300, terminate_when_unhealthy=False
     )
@@ -253,7 +253,7 @@ def gymnasium_throughput() -> Iterator[Measure]:
         steps.append(alone / task.step_limit)
     ratio = float(np.median(ratios))
     yield Measure(
-        f"Ant-v5 ({np.median(steps) * 1e6:.0f} µs a step): throughput against a bare env.step loop",
+        f"Ant-v5 ({np.median(steps) * 1e6:.0f} µs per step): throughput to a bare env.step loop",
         100 * ratio, "%", "≥ 80", ratio >= 0.8,
     )  # fmt: skip
 

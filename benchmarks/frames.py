@@ -1,4 +1,4 @@
-"""The Atari emulator alone, with the frames of training episodes."""
+"""The bare Atari emulator, playing the frames of training episodes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 
 
 class Tape:
-    """Stands between an Emulator and its machine, and writes down what is done to it."""
+    """Sits between an Emulator and ALE, and records every call."""
 
     def __init__(self, ale: Any):
         self.ale = ale
         self.episodes: list[list[int]] = []  # the action of every frame
-        self.ends: list[NDArray[np.uint8]] = []  # the memory after the last one
+        self.ends: list[NDArray[np.uint8]] = []  # the RAM after the last frame
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.ale, name)
 
-    def restoreState(self, state: Any) -> None:  # noqa: N802, as the machine calls it
+    def restoreState(self, state: Any) -> None:  # noqa: N802, ALE's name
         self.finish()
         self.episodes.append([])
         self.ale.restoreState(state)
@@ -28,7 +28,7 @@ class Tape:
         return self.ale.act(action)
 
     def finish(self) -> None:
-        """The episode under way, if there is one, is over."""
+        """End the current episode, if there is one."""
         if len(self.ends) < len(self.episodes):
             self.ends.append(self.ale.getRAM())
 
@@ -46,11 +46,11 @@ def recorded(emulator: Any, act: Callable[..., object], *arguments: Any) -> Tape
 
 
 def replay(emulator: Any, tape: Tape) -> None:
-    """The same frames once more: nobody decides, nobody looks."""
+    """Play the same frames again, without a policy and without looking at the screen."""
     ale = emulator.ale
     act = ale.act
     for actions, end in zip(tape.episodes, tape.ends, strict=True):
         ale.restoreState(emulator.start)
         for action in actions:
             act(action)
-        assert np.array_equal(ale.getRAM(), end), "this is another episode"
+        assert np.array_equal(ale.getRAM(), end), "the replayed episode differs"

@@ -1,7 +1,7 @@
-"""`python -m benchmarks fuzz`: damaged runs and odd command lines, until something gives way.
+"""`python -m benchmarks fuzz`: damaged runs and odd command lines, until something breaks.
 
 Every case follows from (seed, case) alone and runs in a process of its own, so that a hang, a crash
-or a gigabyte is one more finding: `python -m benchmarks fuzz --seed S --case N` repeats it.
+or a memory leak is just one more finding: `python -m benchmarks fuzz --seed S --case N` repeats it.
 """
 
 import argparse
@@ -26,12 +26,12 @@ from benchmarks.fuzzing.case import Outcome, try_case
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser("python -m benchmarks fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="how long (60)")
-    parser.add_argument("--cases", type=int, default=None, help="at most so many cases")
-    parser.add_argument("--seed", type=int, default=0, help="another seed, other cases (0)")
+    parser.add_argument("--cases", type=int, default=None, help="at most this many cases")
+    parser.add_argument("--seed", type=int, default=0, help="another seed gives other cases (0)")
     parser.add_argument("--first", type=int, default=0, help="the number of the first case (0)")
-    parser.add_argument("--case", type=int, default=None, help="this case alone, with all it says")
+    parser.add_argument("--case", type=int, default=None, help="only this case, with all details")
     given = parser.parse_args(arguments)
-    if not ONE_THREAD.items() <= os.environ.items():  # NumPy has started threads: begin again
+    if not ONE_THREAD.items() <= os.environ.items():  # NumPy has started threads: start again
         os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | ONE_THREAD)
     with tempfile.TemporaryDirectory(prefix="nses-fuzz-base-") as name:
         warm_up()
@@ -54,7 +54,7 @@ def _one(base: Base, seed: int, case: int) -> int:
 
 
 def _many(base: Base, seed: int, cases: Iterable[int], seconds: float) -> int:
-    """Cases until the time is up; negative numbers are runs that nobody has damaged."""
+    """Try cases until the time is up; negative numbers are undamaged runs."""
     begin = time.monotonic()
     kinds: Counter[str] = Counter()
     found: Counter[str] = Counter()
@@ -70,7 +70,7 @@ def _many(base: Base, seed: int, cases: Iterable[int], seconds: float) -> int:
 
 
 def _news(outcome: Outcome, found: Counter[str]) -> list[str]:
-    """Count the findings of a case; those of a sort that was not seen before are told."""
+    """Count the findings of a case; returns those of a new sort."""
     lines = [f"{finding.kind}: {finding.where}" for finding in outcome.findings]
     new = [line for line in dict.fromkeys(lines) if line not in found]
     found.update(lines)

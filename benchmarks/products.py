@@ -1,4 +1,4 @@
-"""Our matrix kernels beside a plain compiled loop and beside NumPy's BLAS, in turns on one core."""
+"""Our matrix kernels against a plain compiled loop and NumPy's BLAS, in turns on one core."""
 
 import os
 import time
@@ -37,7 +37,7 @@ PRODUCTS = {  # of the Atari network: numbers in x, windows, inputs, units
 
 @compiled
 def plain(x, windows, theta, columns, y):
-    """The same sums in the same order, four inputs at a time, as Numba makes vectors of them."""
+    """The same sums in the same order, four inputs at a time, which Numba vectorises."""
     assert windows.steps.size % 4 == 0
     for i in range(windows.places.size):
         row, place = y[i * columns : (i + 1) * columns], windows.places[i]
@@ -54,7 +54,7 @@ def plain(x, windows, theta, columns, y):
 
 
 def products() -> Iterator[Measure]:
-    """How many times as long as the kernels the others take: the fastest of many turns."""
+    """The time of the others divided by that of the kernels, the fastest of many turns each."""
     os.environ.update(ONE_THREAD)
     for name, (size, windows, inputs, columns) in PRODUCTS.items():
         ours, loop, blas = fastest(size, windows, inputs, columns)

@@ -1,4 +1,4 @@
-"""The simulator alone, with the controls of a training generation."""
+"""The bare simulator, with the controls of a training generation."""
 
 # MuJoCo's bindings come without types:
 # pyright: reportAttributeAccessIssue=false
@@ -36,7 +36,7 @@ class Recording:
 
 
 class Recorder(gym.Wrapper[Any, Any, Any, Any]):
-    """Writes down what a MuJoCo environment is made to simulate."""
+    """Records what a MuJoCo environment simulates."""
 
     def __init__(self, environment: gym.Env[Any, Any]):
         super().__init__(environment)
@@ -66,7 +66,7 @@ class Recorder(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def recordings_of(search: Search, state: State) -> list[Recording]:
-    """All episodes of a generation, played once more in Gymnasium, with the same results."""
+    """All episodes of a generation, played again in Gymnasium, with the same results."""
     played: list[tuple[Candidates, Archive, Evaluation]] = []
 
     def evaluate(candidates: Candidates, A: Archive) -> Evaluation:
@@ -81,13 +81,13 @@ def recordings_of(search: Search, state: State) -> list[Recording]:
         player.environment = recorder = Recorder(player.environment)
         for candidates, A, native in played:
             f = again(candidates, A).f
-            assert np.array_equal(f, native.f, equal_nan=True), "these are other episodes"
+            assert np.array_equal(f, native.f, equal_nan=True), "the replayed episodes differ"
     return recorder.recordings()
 
 
 @contextmanager
 def replaying(task: str, recordings: list[Recording], taken: Any) -> Iterator[Callable[[], None]]:
-    """A share of the episodes, unit by unit as they are `taken`, in bare calls of mj_step."""
+    """Replay episodes with bare mj_step calls, unit by unit; all processes count in `taken`."""
     body: Any = make_task(task).make().unwrapped
     model, data, frame_skip = body.model, body.data, body.body.frame_skip
     ctrl, step = data.ctrl, mujoco.mj_step
@@ -100,7 +100,7 @@ def replaying(task: str, recordings: list[Recording], taken: Any) -> Iterator[Ca
         for u in recording.controls:
             ctrl[:] = u
             step(model, data, frame_skip)
-        assert np.array_equal(data.qpos, recording.end), "this is another way"
+        assert np.array_equal(data.qpos, recording.end), "the replayed episode differs"
 
     def work() -> None:
         while True:

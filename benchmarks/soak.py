@@ -1,8 +1,8 @@
-"""`python -m benchmarks soak`: trains while everything goes wrong, and gets the same bits.
+"""`python -m benchmarks soak`: trains while everything goes wrong, and expects the same bits.
 
-Runs are trained by the command line, in processes of their own, while workers and coordinators are
-killed, stopped and starved of disk, and files are damaged, all drawn from a seed. Each must end as
-the same run does when nobody disturbs it, and leave no process and no shared memory behind.
+Runs are trained from the command line, in processes of their own. Meanwhile workers and
+coordinators are killed, stopped and starved of disk space, and files are damaged, all drawn from a
+seed. Each run must end like an undisturbed one, and leave no process and no shared memory behind.
 """
 
 import argparse
@@ -47,8 +47,8 @@ COMMON = (
     "--no-tensorboard --no-pictures"
 )
 PATIENCE = 180.0  # seconds without a new generation after which a run counts as hanging
-LEAVING = 20.0  # seconds that workers may outlive their coordinator, also on a busy machine
-EXITS = {0, 4, 130, 143, -2, -9, -15}  # the last where the command had not begun, or had ended
+LEAVING = 20.0  # seconds that workers may outlive their coordinator on a busy machine
+EXITS = {0, 4, 130, 143, -2, -9, -15}  # negative: before the command started, or after its end
 
 
 @dataclass
@@ -58,13 +58,13 @@ class Tally:
     faults: Counter[str] = field(default_factory=Counter)
     resumes: int = 0
     runs: int = 0
-    gaps: int = 0  # generations whose lines a full disk took
+    gaps: int = 0  # generations whose log lines were lost to a full disk
     longest: tuple[float, str] = (0.0, "-")
     failures: list[str] = field(default_factory=list)
 
 
 def start(words: list[str], home: Path, mark: str) -> Training:
-    """A command in a process group of its own, with a pipe as its standard output."""
+    """Start a command in a process group of its own, with a pipe as its standard output."""
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     with (home.parent / f"{home.name}.errors").open("ab") as errors:
@@ -85,7 +85,7 @@ def train_words(task: str, home: Path) -> list[str]:
 
 
 class Soak:
-    """Trains one run after the other under faults; owns every process that it starts."""
+    """Trains one run after the other under faults; owns all processes that it starts."""
 
     def __init__(self, home: Path, seed: int, seconds: float, tasks: list[str]):
         self.home, self.tasks = home, tasks
@@ -122,7 +122,7 @@ class Soak:
         return evidence(home)
 
     def _disturbed(self, task: str, home: Path) -> None:
-        """One run from its beginning to its end, through any number of processes."""
+        """Train one run from beginning to end, in as many processes as it takes."""
         words, failures = train_words(task, home), len(self.tally.failures)
         while True:
             training = start(words, home, self.mark)
@@ -143,12 +143,12 @@ class Soak:
             self._compare(task, home)
 
     def _next_words(self, task: str, home: Path) -> list[str]:
-        """Resume, once there is something to resume."""
+        """The command to continue: resume, once there is a checkpoint."""
         begun = any(home.glob("checkpoints/[0-9]*"))
         return ["resume", str(home)] if begun else train_words(task, home)
 
     def _torment(self, training: Training) -> int:
-        """Faults until the process ends; its exit code."""
+        """Cause faults until the process ends; returns its exit code."""
         low = generation_of(training.home)
         since, cause = time.monotonic(), "start"
         while time.monotonic() < self.end:
@@ -169,7 +169,7 @@ class Soak:
         return self._wait(training)
 
     def _advance(self, training: Training, low: int, since: float, cause: str) -> None:
-        """Wait for a new generation: the run has recovered."""
+        """Wait for a new generation, which means that the run has recovered."""
         while training.process.poll() is None:
             now = generation_of(training.home)
             low = min(low, now)
@@ -189,7 +189,7 @@ class Soak:
             time.sleep(0.02)
 
     def _wait(self, training: Training, seconds: float = 3 * PATIENCE) -> int:
-        """The exit code of a process that has time to end by itself."""
+        """Give a process time to end by itself; returns its exit code."""
         self._pause(training, seconds)
         if training.process.poll() is None:
             self._fail(training.home, f"did not end within {seconds:.0f} s")
@@ -202,7 +202,7 @@ class Soak:
             self.tally.faults[fault.damage] += done
 
     def _spoil(self, home: Path) -> None:
-        """Damage to a finished run, which is mended by resuming it."""
+        """Damage a finished run, and resume it, which must repair it."""
         fault = next(self.faults)
         name = sorted(AFTER)[fault.number % len(AFTER)]
         if not AFTER[name](home, fault.number):
@@ -232,12 +232,12 @@ class Soak:
             shutil.rmtree(home)
 
     def _check_left(self, home: Path, training: Training) -> None:
-        """Nobody of its processes outlives it for long."""
+        """Check that none of its processes outlives it for long."""
         end = time.monotonic() + LEAVING
         while (left := marked(self.mark)) and time.monotonic() < end:
             time.sleep(0.05)
         for pid in left:
-            self._fail(home, f"process {pid} is still there")
+            self._fail(home, f"process {pid} is still running")
             with suppress(ProcessLookupError):
                 os.kill(pid, 9)
 
@@ -256,11 +256,11 @@ def _errors(home: Path) -> str:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser("python -m benchmarks soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="how long faults go on (600)")
-    parser.add_argument("--seed", type=int, default=0, help="another seed, other faults (0)")
+    parser.add_argument("--seed", type=int, default=0, help="another seed gives other faults (0)")
     parser.add_argument("--tasks", nargs="+", choices=sorted(COURSES), default=list(COURSES))
     parser.add_argument("--directory", type=Path, default=None, help="keep the runs here")
     given = parser.parse_args(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # on the way out, all is ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # exiting ends all processes
     before, began = shared_memory(), time.monotonic()
     home = given.directory or Path(tempfile.mkdtemp(prefix="nses-soak-"))
     home.mkdir(parents=True, exist_ok=True)
@@ -271,7 +271,7 @@ def main(arguments: list[str]) -> int:
         if given.directory is None and not soak.tally.failures:
             shutil.rmtree(home, ignore_errors=True)
     for name in sorted(shared_memory() - before):
-        tally.failures.append(f"/dev/shm/{name} is left behind")
+        tally.failures.append(f"/dev/shm/{name} was left behind")
     _show(tally, given.seed, time.monotonic() - began)
     if tally.failures and given.directory is None:
         print(f"the runs are kept in {home}")
@@ -288,7 +288,7 @@ def _show(tally: Tally, seed: int, seconds: float) -> None:
     print(f"| resumes | {tally.resumes} |")
     print(f"| longest recovery | {took:.1f} s ({cause}) |")
     print(f"| runs ended, digest {equal} | {tally.runs} |")
-    print(f"| generations whose lines a full disk took | {tally.gaps} |")
+    print(f"| generations missing from the logs (full disk) | {tally.gaps} |")
     for failure in tally.failures:
         print(f"\nFAILED {failure}")
     print(f"seed {seed}: {tally.faults.total()} faults in {seconds:.0f} s")

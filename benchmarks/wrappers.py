@@ -1,4 +1,4 @@
-"""Gymnasium's Atari wrappers and PyTorch, in the rivals' environment, with networks of ours."""
+"""Gymnasium's Atari wrappers and PyTorch, in the rivals' environment, with our networks."""
 
 import json
 import os
@@ -23,7 +23,7 @@ Vector = NDArray[np.float32]
 
 @contextmanager
 def wrappers(game: str, policy: Conv, thetas: list[Vector]) -> Iterator[Callable[[float], float]]:
-    """A process that waits; for some seconds it plays, and tells its steps per second."""
+    """A function that lets another process play for some seconds: its steps per second."""
     rivals.install()
     without = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with tempfile.TemporaryDirectory() as directory:
@@ -42,7 +42,7 @@ def wrappers(game: str, policy: Conv, thetas: list[Vector]) -> Iterator[Callable
             def answer() -> Any:
                 line = answers.readline()
                 if not line:
-                    raise RuntimeError(f"the wrappers failed on {game}; they have said why above.")
+                    raise RuntimeError(f"the wrappers failed on {game}; see the error above.")
                 return json.loads(line)
 
             def speed(seconds: float) -> float:
@@ -55,7 +55,7 @@ def wrappers(game: str, policy: Conv, thetas: list[Vector]) -> Iterator[Callable
 
 
 def write_networks(policy: Conv, thetas: list[Vector], file: Path) -> None:
-    """The layers of every network, and what it answers to one observation."""
+    """Write the layers of every network, and its output for one observation."""
     observation = policy.reference[0]
     arrays: dict[str, Any] = {"observation": observation.transpose(2, 0, 1)}
     logits = []
@@ -73,8 +73,8 @@ def folded(policy: Conv, theta: Vector) -> list[tuple[Vector, Vector]]:
     adapt(theta, batch.reshape(len(batch), -1), work(policy.actions), maps)
     (scale1, shift1), (scale2, shift2) = maps.first[:, :16], maps.second[:, :32]
     scale3, shift3 = maps.third
-    # Ours are (row, column, channel, unit), with b, γ and β behind them; theirs begin with the
-    # unit, then comes the channel.
+    # Ours are (row, column, channel, unit), followed by b, γ and β; PyTorch's are (unit, channel,
+    # row, column).
     first = theta[W1:N1].reshape(8, 8, 4, 16) * scale1
     second = theta[W2:N2].reshape(4, 4, 16, 32) * scale2
     third = theta[W3:N3].reshape(11, 11, 32, 256) * scale3

@@ -1,4 +1,4 @@
-"""Whole runs to damage: the same bytes whenever they are made."""
+"""Undamaged runs, with the same bytes whenever they are made."""
 
 import importlib
 import json
@@ -28,7 +28,7 @@ SETTINGS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Base:
-    """Whole runs to damage, and what is right about them."""
+    """Undamaged runs, and the right answers about them."""
 
     home: Path
     expected: dict[str, Expected]
@@ -43,7 +43,7 @@ class _Enough(Exception):
 
 
 def warm_up() -> None:
-    """Import now what every case would have to import for itself."""
+    """Import now what every case would otherwise have to import itself."""
     names = [module.name for module in pkgutil.walk_packages(nses.__path__, "nses.")]
     for name in (*names, "tyro", "rich.progress", "scipy.stats", "plotly.graph_objects"):
         if not name.endswith("__main__"):
@@ -52,9 +52,9 @@ def warm_up() -> None:
 
 
 def base_runs(home: Path) -> Base:
-    """A finished run and one that was stopped, the same bytes whenever they are made."""
+    """A finished run, a stopped one and one with traces, with the same bytes every time."""
     before = Path.cwd()
-    os.chdir(home)  # a checkpoint remembers its directory
+    os.chdir(home)  # a checkpoint records its directory
     try:
         whole = nses.train("point-trap", seed=1, generations=6, run_dir="run", **SETTINGS)
         save_reference(whole.path, np.zeros((2, *PIXELS), np.uint8))
@@ -82,7 +82,7 @@ def _stop_after_five(state: Any, record: dict[str, Any]) -> None:
 
 
 def _forget_the_clock(path: Path) -> None:
-    """What differs from one time to the next: seconds, the command, the process."""
+    """Overwrite what differs from one time to the next: seconds, the command, the process."""
     lines = (path / "metrics.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
     fixed = [r | {"seconds": r["generation"] / 2, "steps_per_second": 100.0} for r in records]

@@ -23,7 +23,7 @@ from benchmarks.fuzzing.base import Base
 from benchmarks.fuzzing.damage import damage
 from benchmarks.fuzzing.looks import Finding, Trial
 
-DEADLINE = 20.0  # seconds of a case, not counting those in which it waits for a CPU
+DEADLINE = 20.0  # seconds for a case, not counting those in which it waits for a CPU
 GRACE = 5.0
 MEMORY = 1 << 30  # bytes that a case may add
 RESULT, OUTPUT = "result.json", "output"
@@ -90,7 +90,7 @@ def _odd_words(base: Base, rng: Random, scratch: Path, output: Callable[[], str]
 
 
 def case_in_child(base: Base, seed: int, case: int, scratch: Path) -> NoReturn:
-    """The life of the process that plays a case."""
+    """Play a case in a forked process, and exit."""
     os.setsid()
     descriptor = os.open(scratch / OUTPUT, os.O_RDWR | os.O_CREAT, 0o600)
     null = os.open(os.devnull, os.O_RDONLY)
@@ -125,7 +125,7 @@ def _raise_overdue(signum: int, frame: FrameType | None) -> None:
 
 
 def try_case(base: Base, seed: int, case: int) -> Outcome:
-    """The case in a process of its own, ended when it is overdue."""
+    """Try the case in a process of its own, which is ended when it is overdue."""
     with _scratch() as scratch:
         child = os.fork()
         if child == 0:
@@ -158,7 +158,7 @@ def _scratch() -> Iterator[Path]:
 
 
 def _watch(child: int) -> int:
-    """The exit status of a case; one that is overdue is told so, then ended."""
+    """The exit status of a case; an overdue one is signalled, then killed."""
     begin = time.monotonic()
     steps = iter(((DEADLINE, signal.SIGALRM), (GRACE, signal.SIGABRT), (GRACE, signal.SIGKILL)))
     limit, next_signal = next(steps)
@@ -176,7 +176,7 @@ def _watch(child: int) -> int:
 
 
 def _waited(process: int) -> float:
-    """Seconds in which it could have run, had there been a CPU."""
+    """Seconds that a process was ready to run but had no CPU."""
     try:
         return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
     except (OSError, ValueError, IndexError):

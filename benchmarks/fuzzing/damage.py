@@ -20,14 +20,14 @@ class Damage:
 
     kind: str
     path: str  # in the run directory
-    accident: bool  # a failing disk or machine does this; else it is somebody's hand
+    accident: bool  # a failing disk or machine can do this; otherwise somebody did it on purpose
 
     def __str__(self) -> str:
         return f"{self.kind} {self.path}"
 
 
 def damage(home: Path, rng: Random, others: Sequence[Path]) -> Damage:
-    """Harm one thing in the run at `home`; `others` are whole runs to take files from."""
+    """Damage one thing in the run at `home`; `others` are undamaged runs to take files from."""
     if rng.random() < 0.1:
         kind = rng.choice(sorted(FOLDERS))
         return Damage(kind, FOLDERS[kind](home, rng, others), kind not in ("foreign", "renamed"))
@@ -46,13 +46,13 @@ def damage(home: Path, rng: Random, others: Sequence[Path]) -> Damage:
 
 
 def files_of(home: Path) -> list[Path]:
-    """Its regular files, in the order of their names."""
+    """The regular files of a run, sorted by name."""
     found = [Path(top) / name for top, _, names in os.walk(home) for name in names]
     return sorted(path for path in found if path.is_file() and not path.is_symlink())
 
 
 def _chosen(home: Path, rng: Random) -> Path:
-    """A file; each name is as likely as any other, however often it is there."""
+    """A random file; all names are equally likely, however often they occur."""
     files = [path for path in files_of(home) if path.stat().st_size < 1 << 24]
     if not files:
         path = home / "config.json"
@@ -95,7 +95,7 @@ def _splice(data: bytes, path: Path, rng: Random) -> bytes:
     return rng.choice((data[:a] + data[b:], data[:b] + data[a:], data[:a] + data[b:c] + data[a:]))
 
 
-# Things that are no regular files, or other ones.
+# Something else in place of the file: not a regular file, or another one.
 
 
 def _delete(path: Path, rng: Random, others: Sequence[Path]) -> None:
@@ -125,7 +125,7 @@ def _link(path: Path, rng: Random, others: Sequence[Path]) -> None:
 
 
 def _sparse(path: Path, rng: Random, others: Sequence[Path]) -> None:
-    """Terabytes that are not there, behind what was or alone."""
+    """A sparse file of terabytes, after the content or without it."""
     if rng.random() < 0.5:
         write(path, b"")
     with suppress(OSError):  # some file systems have no such files
@@ -147,7 +147,7 @@ def _checkpoint(home: Path, rng: Random) -> Path:
 
 
 def _lost(home: Path, rng: Random, others: Sequence[Path]) -> str:
-    """A checkpoint, or all of them."""
+    """Remove a checkpoint, or all of them."""
     path = rng.choice((_checkpoint(home, rng), home / "checkpoints"))
     shutil.rmtree(path, ignore_errors=True)
     return str(path.relative_to(home))
@@ -164,7 +164,7 @@ def _renamed(home: Path, rng: Random, others: Sequence[Path]) -> str:
 
 
 def _foreign(home: Path, rng: Random, others: Sequence[Path]) -> str:
-    """Something of somebody else's."""
+    """Add a foreign file."""
     folder = rng.choice((home, home / "checkpoints", _checkpoint(home, rng)))
     names = (
         "notes.txt",
@@ -181,7 +181,7 @@ def _foreign(home: Path, rng: Random, others: Sequence[Path]) -> str:
 
 
 def _linked(home: Path, rng: Random, others: Sequence[Path]) -> str:
-    """A directory is a link, to itself or to that of another run."""
+    """Replace a directory by a link to itself, to nowhere or to a device."""
     path = rng.choice((_checkpoint(home, rng), home / "checkpoints"))
     shutil.rmtree(path, ignore_errors=True)
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Edits of documents that somebody who knows the format could have made, checksums included."""
+"""Edits that somebody who knows the format could make, checksums included."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 ZEROS = "0" * 64
 SEAL = re.compile(r'(\\?"sha256\\?": \\?")[0-9a-f]{64}')
-MARK = "\x02here\x02"  # stands in a document for text that json.dumps would never write
+MARK = "\x02here\x02"  # a placeholder for text that json.dumps would never write
 
 ODD_WORDS = [
     "", "\0", "\x1b[31mred\x1b[0m", "\x9b31m", "\ud800", "../../etc/passwd", "[bold]x[/nope]",
@@ -36,7 +36,7 @@ def write(path: Path, data: bytes) -> None:
 
 
 def _edit(data: bytes, path: Path, rng: Random) -> bytes:
-    """Another value, key or order in a document, wherever that is kept in the file."""
+    """Change a value, a key or the order in a document, wherever the file keeps it."""
     if path.suffix == ".safetensors":
         return _edit_header(data, rng)
     if path.suffix != ".jsonl":
@@ -49,7 +49,7 @@ def _edit(data: bytes, path: Path, rng: Random) -> bytes:
 
 
 def edited(text: str, rng: Random) -> str:
-    """A JSON document with one thing changed; what is no JSON gets a tail."""
+    """A JSON document with one thing changed; text that is not JSON gets a tail."""
     try:
         document = {"": json.loads(text)}
     except (ValueError, RecursionError):
@@ -96,7 +96,7 @@ def _edit_header(data: bytes, rng: Random) -> bytes:
         about = document.get("__metadata__", {}).get("nses")
     except (ValueError, AttributeError):
         return data
-    if about is not None and rng.random() < 0.6:  # what we keep there is a document in a document
+    if about is not None and rng.random() < 0.6:  # our metadata is a document in a document
         document["__metadata__"]["nses"] = edited(about, rng)
         text = json.dumps(document)
     else:
@@ -106,7 +106,7 @@ def _edit_header(data: bytes, rng: Random) -> bytes:
 
 
 def _renumber(data: bytes, path: Path, rng: Random) -> bytes:
-    """A number that is none, or too large, among the tensors; of other files, a digit."""
+    """Put NaN, infinity or a huge number among the tensors; in other files, change a digit."""
     begin = 8 + int.from_bytes(data[:8], "little")
     if path.suffix != ".safetensors" or begin + 8 > len(data):
         at = rng.choice([i for i, byte in enumerate(data) if chr(byte) in "0123456789"] or [0])
@@ -124,7 +124,7 @@ def _recode(data: bytes, path: Path, rng: Random) -> bytes:
 
 
 def _litter(data: bytes, path: Path, rng: Random) -> bytes:
-    """Control characters and odd words between the bytes."""
+    """Insert control characters or odd words."""
     at = rng.randint(0, len(data))
     word = rng.choice(ODD_WORDS).encode(errors="surrogatepass")
     return (
@@ -139,7 +139,7 @@ EDITS: dict[str, Change] = {
 
 
 def reseal(path: Path) -> bool:
-    """Checksums that fit the change, as somebody who knows the format would write them."""
+    """Make the checksums fit the change, as somebody who knows the format would."""
     manifest = path.with_name("manifest.json")
     if path.suffix == ".safetensors" and path.parent.parent.name != "checkpoints":
         return _reseal_alone(path)
@@ -168,7 +168,7 @@ def _reseal_alone(path: Path) -> bool:
 
 
 def _sealed(text: str) -> str:
-    """A document with its own SHA-256, which is computed while zeros stand in its place."""
+    """A document with its own SHA-256, computed with zeros in its place."""
     blank = SEAL.sub(rf"\g<1>{ZEROS}", text, count=1)
     seal = hashlib.sha256(blank.encode(errors="surrogatepass")).hexdigest()
     return blank.replace(ZEROS, seal, 1)

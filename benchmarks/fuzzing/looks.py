@@ -1,4 +1,4 @@
-"""What is done with a damaged run, and what must not come of it."""
+"""What the fuzzer does with a damaged run, and what must not happen."""
 
 import hashlib
 import json
@@ -43,7 +43,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Expected:
-    """Of an undamaged run: its policies, its states and what its best policy scores."""
+    """The right answers of an undamaged run: its policies, states and returns."""
 
     policies: dict[str, str]
     states: dict[int, str]  # generation → digest without metrics
@@ -52,7 +52,7 @@ class Expected:
 
 @dataclass
 class Trial:
-    """A damaged run, and all that was found to be wrong with the answers about it."""
+    """A damaged run, and all findings about it."""
 
     home: Path
     damages: Sequence[Damage]
@@ -62,7 +62,7 @@ class Trial:
 
     @property
     def accident(self) -> bool:
-        """Whether a wrong answer cannot be blamed on somebody's hand."""
+        """Whether nobody did the damage on purpose, so that no wrong answer is excused."""
         return all(d.accident for d in self.damages)
 
     def touches(self, name: str) -> bool:
@@ -102,21 +102,21 @@ def _story(run: Run) -> None:
 
 
 def read(trial: Trial, rng: Random) -> None:
-    """Everything that Python offers to look at a run; nothing of it changes a file."""
+    """Look at a run with everything that Python offers; none of it may change a file."""
     before = snapshot(trial.home)
     run = _tried(trial, "load", lambda: nses.load(trial.home))
     if run is not None:
         for name, reader in READERS.items():
             _tried(trial, name, lambda reader=reader: reader(run))
         for which in POLICIES:
-            _check_policy(trial, replace(run), which)  # one that has not said anything yet
+            _check_policy(trial, replace(run), which)  # a copy, which has not warned yet
     else:
         _tried(trial, "watch", lambda: Watcher([trial.home]).look())
     _unchanged(trial, "reading", before, snapshot(trial.home))
 
 
 def _tried(trial: Trial, name: str, call: Callable[[], Any]) -> Any:
-    """The answer; None where there is an error, which is a finding if it is not one of ours."""
+    """The result of a call; None after an error, which is a finding unless it is documented."""
     try:
         return call()
     except Exception as error:
@@ -131,7 +131,7 @@ def of_error(kind: str, name: str, error: BaseException) -> Finding:
 
 
 def signature(error: BaseException) -> str:
-    """Where the same bug is seen again: the type, and the last line of ours."""
+    """The same for the same bug: the type of the error, and our last function in its traceback."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename.startswith(SOURCE)]
     place = ""
     if frames:
@@ -140,7 +140,7 @@ def signature(error: BaseException) -> str:
 
 
 class _Said(logging.Handler):
-    """Whether anything was warned of."""
+    """Collects warnings."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -169,7 +169,7 @@ def _check_policy(trial: Trial, run: Run, which: str) -> None:
 
 
 def command(trial: Trial, rng: Random, scratch: Path) -> list[str]:
-    """A command about the run; where its settings are not its own, only those that look."""
+    """A random command about the run; if its settings may be damaged, one that only looks."""
     run = str(trial.home)
     policy = rng.choice(POLICIES)
     generation = str(rng.randint(0, 7))
@@ -192,7 +192,7 @@ def command(trial: Trial, rng: Random, scratch: Path) -> list[str]:
 
 
 def run_command(trial: Trial, words: list[str]) -> None:
-    """The command, its exit code, what it printed, and what it did to the files."""
+    """Run a command and check its exit code, its output, and what it did to the files."""
     before = snapshot(trial.home)
     generations = generations_in(trial.home)
     code = exit_code(words)
@@ -203,7 +203,7 @@ def run_command(trial: Trial, words: list[str]) -> None:
     after = snapshot(trial.home)
     if words[0] != "resume":
         _unchanged(trial, words[0], before, after, may_add=words[0] == "compare")
-    elif code in (2, 3):  # refused; training that fails later has gone on until then
+    elif code in (2, 3):  # refused; with other codes, training may have continued for a while
         kept = {name: x for name, x in before.items() if Path(name).name != ".lock"}
         _unchanged(trial, f"refused {words[0]}", kept, after, may_add=True)
     elif code == 0:
@@ -213,7 +213,7 @@ def run_command(trial: Trial, words: list[str]) -> None:
 
 
 def exit_code(words: list[str]) -> int:
-    """Of a command in this process; findings about how it ended are for the caller."""
+    """The exit code of a command, run in this process."""
     try:
         code = command_line(words)
     except SystemExit as end:
@@ -222,7 +222,7 @@ def exit_code(words: list[str]) -> int:
 
 
 def judged(words: list[str], code: int, text: str) -> list[Finding]:
-    """What is wrong with the end of a command."""
+    """What is wrong with the exit code and the output of a command."""
     of_a_task = code in (2, 5) and words[:1] in (["train"], ["check"], ["estimate"], ["resume"])
     if "a bug of ours" in text or ("Traceback (most recent" in text and not of_a_task):
         lines = [line for line in text.splitlines() if line.strip()]
@@ -240,7 +240,7 @@ def judged(words: list[str], code: int, text: str) -> list[Finding]:
 def _last_error(lines: list[str]) -> str:
     errors = [line for line in lines if line[:1].isalpha() and ("Error" in line or ":" in line)]
     named = [line for line in errors if not line.startswith("nses:")]
-    return re.sub(r"'[^']*'", "…", (named or lines)[-1])[:100]  # not the path, which is random
+    return re.sub(r"'[^']*'", "…", (named or lines)[-1])[:100]  # without the path, which is random
 
 
 def _check_json(trial: Trial, words: list[str], text: str) -> None:
@@ -263,7 +263,7 @@ def _refuse(name: str) -> None:
 
 
 def _check_resumed(trial: Trial, generations: dict[str, set[int]]) -> None:
-    """Whether a run that went on is the same run, and has lost no line."""
+    """Check that a resumed run is the same run, and has lost no line."""
     run = _tried(trial, "load after resume", lambda: nses.load(trial.home))
     if run is None:
         trial.findings.append(Finding("resume", "a resumed run cannot be loaded"))

@@ -1,4 +1,4 @@
-"""What the files of a run are, before and after."""
+"""Snapshots of the files of a run, to compare before and after."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ LARGEST_READ = 1 << 24  # bytes of a file whose content is compared
 
 
 def generations_in(home: Path) -> dict[str, set[int]]:
-    """The generations that the logs tell of."""
+    """The generations in the logs."""
     return {name: _numbers(home / name) for name in ("metrics.jsonl", "history.jsonl")}
 
 
@@ -28,7 +28,7 @@ def _numbers(path: Path) -> set[int]:
 
 
 def snapshot(home: Path) -> dict[str, tuple[Any, ...]]:
-    """What every path under a directory is: type, size, and content where it is short."""
+    """Type, size and content (if small) of every path under a directory."""
     found = {}
     for top, folders, names in os.walk(home):
         for path in (Path(top) / name for name in (*folders, *names)):

@@ -1,7 +1,7 @@
 """Command lines that nobody would type, drawn from a random generator.
 
-Whatever is drawn stays small and in the current directory: no word is an absolute path that can
-be written to, and training is cut short by flags at the end of the line.
+They do little and stay in the current directory: no word is an absolute path that can be written
+to, and flags at the end of the line cut training short.
 """
 
 from dataclasses import fields
@@ -100,11 +100,11 @@ def words(rng: Random) -> list[str]:
 
 
 def _subject(name: str, rng: Random) -> list[str]:
-    """What the command is about."""
+    """The positional arguments of a command."""
     if name in ("tasks", "doctor"):
         return [rng.choice(ODD)] if rng.random() < 0.3 else []
     usual = TASKS if name in ("train", "estimate", "reproduce", "check") else RUNS
-    if name == "watch":  # a page that could be served would be, for ever
+    if name == "watch":  # with a valid directory, it would serve for ever
         return [rng.choice(("missing", "file.txt", "loop")), *rng.choices(ODD, k=rng.randint(0, 1))]
     likely = usual[:3] if rng.random() < 0.5 else usual
     chosen = [rng.choice(likely if rng.random() < 0.8 else ODD)]

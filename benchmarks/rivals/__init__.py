@@ -13,13 +13,13 @@ CONSTRAINTS = HERE.parent.parent / "constraints.txt"  # the same Gymnasium and M
 
 
 def steps_per_second(library: str, env: str, seconds: float) -> float:
-    """How fast a library trains; it takes a minute more than `seconds` to start and warm up."""
+    """How fast a library trains; starting and warming up takes a minute more than `seconds`."""
     install()
     done = subprocess.run(
         [VENV / "bin" / "python", HERE / "measure.py", library, env, str(seconds)],
         capture_output=True,
         text=True,
-        cwd=VENV,  # for what they leave behind
+        cwd=VENV,  # the libraries leave files behind
         env={name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
     )
     if done.returncode:
@@ -29,7 +29,7 @@ def steps_per_second(library: str, env: str, seconds: float) -> float:
 
 
 def install() -> None:
-    """Anew whenever a version changes, from wherever pip is configured to look."""
+    """Install the libraries, again whenever a version changes, with pip's own configuration."""
     wanted, stamp = REQUIREMENTS.read_text() + CONSTRAINTS.read_text(), VENV / ".installed"
     if stamp.exists() and stamp.read_text() == wanted:
         return

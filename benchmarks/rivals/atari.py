@@ -37,7 +37,7 @@ def environment_of(game: str) -> gym.Env[Any, Any]:
 
 
 def network_of(arrays: Mapping[str, Any], index: int) -> nn.Module:
-    """A network of the file, whose batch norm is part of its weights; it takes 0 to 255."""
+    """A network of the file, with batch norm folded into its weights; inputs are 0 to 255."""
     pairs = [
         [torch.from_numpy(arrays[f"{kind}{layer}-{index}"]) for kind in ("weight", "bias")]
         for layer in range(LAYERS)
@@ -51,7 +51,7 @@ def network_of(arrays: Mapping[str, Any], index: int) -> nn.Module:
     for layer, (weight, bias) in zip(layers, pairs, strict=True):
         layer.load_state_dict({"weight": weight, "bias": bias})
     first, second, third, last = layers
-    before_second = nn.ZeroPad2d((1, 2, 1, 2))  # SAME is one more at the end
+    before_second = nn.ZeroPad2d((1, 2, 1, 2))  # SAME padding has one more at the end
     return nn.Sequential(
         *(first, nn.ReLU(), before_second, second, nn.ReLU()),
         *(nn.Flatten(), third, nn.ReLU(), last),
@@ -63,7 +63,7 @@ def respond(network: nn.Module, observation: np.ndarray) -> torch.Tensor:
 
 
 def check(network: nn.Module, observation: np.ndarray, logits: np.ndarray) -> None:
-    """Whether it is a copy of ours."""
+    """Check that the network gives the same output as ours."""
     ours, theirs = logits, respond(network, observation).numpy()
     if not np.allclose(theirs, ours, rtol=1e-3, atol=1e-3 * np.abs(ours).max()):
         raise ValueError(f"the network must give {ours}, got {theirs}.")

@@ -22,7 +22,7 @@ SETTINGS = {  # of all processes, before torch is imported
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 
-Mark = Callable[[int], None]  # to be called with the steps so far between two generations
+Mark = Callable[[int], None]  # called with the steps so far after every generation
 
 
 class Enough(Exception):
@@ -57,7 +57,7 @@ def evotorch(env: str, population: int, mark: Mark) -> None:
 
 
 def ars(env: str, population: int, mark: Mark) -> None:
-    """ARS with AsyncEval as its documentation shows it, which leaves normalisation out."""
+    """ARS with AsyncEval, as in its documentation, which omits normalisation."""
     import torch
     from sb3_contrib import ARS
     from sb3_contrib.common.vec_env import AsyncEval
@@ -76,7 +76,7 @@ def ars(env: str, population: int, mark: Mark) -> None:
         "MlpPolicy",
         env,
         n_delta=population // 2,
-        zero_policy=False,  # which is meant for linear ones
+        zero_policy=False,  # a zero start is meant for linear policies
         policy_kwargs={"net_arch": [256, 256], "activation_fn": torch.nn.Tanh},
     )
     workers = AsyncEval([lambda: make_vec_env(env) for _ in range(WORKERS)], model.policy)

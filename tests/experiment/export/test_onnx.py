@@ -155,7 +155,7 @@ def test_a_dictionary_has_an_input_for_each_of_its_parts(tmp_path):
     }
     card = model_card(run, "best", 0.0, 1)
     assert "\"observation.a.0\": np.array([observation['a'][0]], np.int64)" in card
-    assert "there is no command that repeats it" in card
+    assert "no command repeats it" in card
 
 
 def test_the_command_writes_both_files_and_says_how_exact_they_are(run, tmp_path, capsys):

@@ -83,7 +83,7 @@ def test_a_grid_shows_all_members_each_in_its_own_episode(run):
     assert (first[0], second[0]) == ("member 0", "member 1")
     assert first[1].f != second[1].f
     assert pictures_of(video.path)[0]["size"] == (2 * 640 + 8, 640 + 3 * 26)
-    with pytest.raises(ValueError, match="leave out the policy"):
+    with pytest.raises(ValueError, match="omit the policy"):
         render(run, "final", grid=True)
 
 
@@ -173,7 +173,7 @@ class Abstract(Brief):
 @pytest.mark.parametrize("name", ["Unseen", "Broken", "Abstract"])
 def test_an_environment_without_pictures_is_a_clear_error_and_leaves_no_file(name, tmp_path):
     run = nses.train(f"{__name__}:{name}", run_dir=str(tmp_path / "run"), max_steps=9, **SMALL)
-    with pytest.raises(ValueError, match=rf"{name}' cannot show itself.*render_mode='rgb_array'"):
+    with pytest.raises(ValueError, match=rf"{name}' cannot be rendered.*render_mode='rgb_array'"):
         render(run)
     assert not list(run.path.glob("*mp4*"))
 
@@ -181,7 +181,7 @@ def test_an_environment_without_pictures_is_a_clear_error_and_leaves_no_file(nam
 def test_a_task_of_ones_own_is_brought_along(tmp_path):
     task = make_task(f"{__name__}:Brief", max_steps=5)
     run = nses.train(task, run_dir=str(tmp_path / "run"), **SMALL)
-    with pytest.raises(ValueError, match="only Python can bring along"):
+    with pytest.raises(ValueError, match="has to be passed again"):
         render(run)
     assert render(run, task=task).scenes[0][0][1].length > 0
 

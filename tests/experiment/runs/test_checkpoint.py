@@ -194,7 +194,7 @@ def test_s7_a_format_too_old_to_migrate_is_refused(
     two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(formats, "FORMAT", 3)
-    with pytest.raises(CheckpointRefused, match="nothing can read format 2 any more"):
+    with pytest.raises(CheckpointRefused, match="can no longer read format 2"):
         load(two)
 
 
@@ -230,7 +230,7 @@ def test_s16_nothing_older_goes_when_the_new_one_does_not_come_back_as_written(
 
     monkeypatch.setattr(checkpoint, "write_synced", failing_disk)
     for generation in (2, 3):
-        with pytest.raises(StorageFailed, match="did not come back as it was written"):
+        with pytest.raises(StorageFailed, match="does not read back as it was written"):
             save(two, a_state(generation, seed=1), CONFIG, keep_last=1)
         assert tree(two) == before
         assert uncommitted(two) == []

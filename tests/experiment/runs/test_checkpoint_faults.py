@@ -185,7 +185,7 @@ def test_s6_a_vanished_checkpoint_is_noticed(two: Path) -> None:
     shutil.rmtree(two / "000002")
     loaded = load(two)
     assert same(loaded.state, a_state(1))
-    assert loaded.notes[0] == "Checkpoint 000002 was written, and is gone."
+    assert loaded.notes[0] == "Checkpoint 000002 was written but is missing."
 
 
 def test_s6_a_checkpoint_under_another_number_is_refused(two: Path) -> None:

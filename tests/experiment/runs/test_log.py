@@ -85,7 +85,7 @@ def test_s2_a_full_disk_in_the_log_is_warned_of_once_and_the_gap_is_marked(tmp_p
     lines = [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
     assert [x.get("generation", x.get("gap")) for x in lines] == [1, 2, [3, 5], 6, 7]
     assert [r["generation"] for r in read_generations(tmp_path / METRICS)] == [1, 2, 6, 7]
-    assert done.stderr.count("metrics.jsonl is not being written") == 1
+    assert done.stderr.count("metrics.jsonl cannot be written") == 1
     assert "generations 3 to 5 are missing" in done.stderr
 
 

@@ -172,7 +172,7 @@ def test_a_policy_of_the_past_acts_and_is_evaluated_like_any_other(trained):
 @pytest.mark.parametrize(
     ("which", "message"),
     [
-        ("generation:99", "no history of generation 99; it has got to 25"),
+        ("generation:99", "has no generation 99; its last one is 25"),
         ("generation:3:candidate:16", "candidate must be from 0 to 15"),
         ("generation:0:candidate:1", "counted from 1"),
         ("generation:3:member:9", "member must be from 0 to 1"),
@@ -255,7 +255,7 @@ def test_s5_a_damaged_line_does_not_hinder_what_came_before_it(trained, tmp_path
 def test_a_run_without_a_history_says_so(trained, tmp_path):
     shutil.copytree(trained[0].path, tmp_path / "r")
     (tmp_path / "r" / HISTORY).unlink()
-    with pytest.raises(ValueError, match="older than nses"):
+    with pytest.raises(ValueError, match="an older nses made the run"):
         rebuild(nses.load(tmp_path / "r"), 5)
 
 

@@ -189,4 +189,4 @@ def test_s10_traces_that_compiled_code_could_not_take_are_refused(two: Path) -> 
         forged(two, best=replace(state.best, behavior=bad))
         assert_falls_back(two)
     forged(two, best=replace(state.best, behavior=np.zeros(4)))
-    assert_falls_back(two, "not of one kind")
+    assert_falls_back(two, "the shapes of its behaviors do not match")

@@ -187,7 +187,7 @@ def test_s11_no_link_or_file_stands_in_for_the_directory_of_traces(
     before = tree(elsewhere)
     with pytest.raises(CheckpointRefused, match="traces is not a directory"):
         load(two)
-    with pytest.raises(StorageFailed, match=r"traces: it is a link or a file.*Move it away"):
+    with pytest.raises(StorageFailed, match=r"traces: it should be a directory.*Move it away"):
         save(two, grown(3), CONFIG, keep_last=1)
     save(two, a_state(4), CONFIG, keep_last=1)  # needs no traces, and removes none elsewhere
     assert tree(elsewhere) == before
@@ -323,7 +323,7 @@ def test_s16_nothing_changes_when_a_trace_does_not_come_back_as_written(
 
     before = tree(two)
     monkeypatch.setattr(trace_store, "write_synced", failing_disk)
-    with pytest.raises(StorageFailed, match="did not come back as it was written"):
+    with pytest.raises(StorageFailed, match="does not read back as it was written"):
         save(two, grown(3), CONFIG, keep_last=1)
     assert tree(two) == before
 

@@ -1,4 +1,4 @@
-"""Pictures of episodes with what they show written below, one or several side by side."""
+"""Pictures of episodes with captions below, one or several side by side."""
 
 import math
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from nses.experiment.export.mp4 import Picture
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
-SMALLEST = 400  # pixels of the shorter side; less is enlarged
-WIDEST = 1920  # of all columns; more is reduced
+SMALLEST = 400  # pixels of the shorter side; smaller pictures are enlarged
+WIDEST = 1920  # pixels of all columns together; wider sheets are reduced
 GAP = 8
 INK, FAINT, PAPER = (240, 240, 242), (150, 152, 162), (22, 23, 28)
 LARGEST_LETTERS, SMALLEST_LETTERS = 26, 9
@@ -22,37 +22,37 @@ LARGEST_LETTERS, SMALLEST_LETTERS = 26, 9
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """What an episode looks like after so many steps."""
+    """What an episode looks like after `step` steps."""
 
     picture: Picture
     step: int
     f: float  # return so far
     seconds: float  # of simulation so far
-    fps: float  # as the environment wants to be seen
+    fps: float  # that the environment asks for
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """How many pictures of one size are shown together."""
+    """The layout of several pictures of one size."""
 
-    width: int  # of a picture as it is shown
+    width: int  # of a picture as shown
     height: int
     columns: int
     rows: int
 
     @property
     def letters(self) -> int:
-        """The size of the type."""
+        """The font size."""
         return min(max(self.width // 24, SMALLEST_LETTERS), LARGEST_LETTERS)
 
     @property
     def cell(self) -> tuple[int, int]:
-        """A picture and its caption."""
+        """Width and height of a picture with its caption."""
         return self.width, self.height + 3 * self.letters
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height of it all, even, as videos must be."""
+        """Width and height of the sheet; both even, as videos require."""
         width, height = self.cell
         across = self.columns * (width + GAP) - GAP
         down = self.rows * (height + GAP) - GAP
@@ -60,7 +60,7 @@ class Sheet:
 
 
 def sheet_of(shape: tuple[int, ...], count: int) -> Sheet:
-    """For so many pictures of this shape: small ones enlarged by a whole factor."""
+    """The sheet for `count` pictures of this shape; small ones are enlarged by a whole factor."""
     height, width = shape[:2]
     columns = math.ceil(math.sqrt(count))
     factor = math.ceil(SMALLEST / min(height, width))
@@ -74,8 +74,8 @@ def sheet_of(shape: tuple[int, ...], count: int) -> Sheet:
 
 
 def fill(sheet: Sheet, frames: Sequence[Frame], titles: Sequence[str], note: str = "") -> Picture:
-    """All frames with their titles; the note stands beside a title where there is room."""
-    from PIL import Image, ImageDraw  # which Matplotlib brings
+    """All frames with their titles; the note stands beside a title if there is room."""
+    from PIL import Image, ImageDraw  # a dependency of Matplotlib
 
     paper = Image.new("RGB", sheet.size, PAPER)
     pen = ImageDraw.Draw(paper)
@@ -116,7 +116,7 @@ def _number(f: float) -> str:
 
 
 def _fitting(text: str, width: int, size: int) -> Any:
-    """The largest type, up to this size, in which a text is that narrow."""
+    """The largest font, up to this size, in which a text fits into the width."""
     while size > SMALLEST_LETTERS and _font(size).getlength(text) > width:
         size -= 1
     return _font(size)
@@ -124,7 +124,7 @@ def _fitting(text: str, width: int, size: int) -> Any:
 
 @cache
 def _font(size: int) -> Any:
-    """The type that Pillow brings along: the same on every machine."""
+    """Pillow's built-in font, which is the same on every machine."""
     from PIL import ImageFont
 
     return ImageFont.load_default(size)

@@ -17,7 +17,7 @@ INPUT = "observation"
 
 
 class Graph:
-    """Nodes and constants in the order in which they are added; a value is known by its name."""
+    """Nodes and constants in the order in which they are added; names identify values."""
 
     def __init__(self) -> None:
         self.inputs, self.nodes, self.constants = [], [], []
@@ -78,7 +78,7 @@ def flat_of(graph: Graph, space: Any) -> str:
 
 def _one_hot(graph: Graph, x: str, start: int, n: int) -> str:
     index = graph.add("Sub", x, np.array(start, np.int64))
-    values = np.array([0.0, 1.0], np.float32)  # onnxruntime has it for no double
+    values = np.array([0.0, 1.0], np.float32)  # onnxruntime has no OneHot for doubles
     return graph.cast(graph.add("OneHot", index, np.array(n), values, axis=-1), np.float64)
 
 
@@ -90,7 +90,7 @@ def mlp_of(
     std: NDArray[np.float64],
     x: str,
 ) -> str:
-    if std.size:  # in double, as the compiled code does
+    if std.size:  # in float64, like the compiled code
         x = graph.add("Div", graph.add("Sub", x, mean), std)
         x = graph.add("Clip", x, np.array(-CLIP), np.array(CLIP))
     x, start = graph.cast(x, np.float32), 0
@@ -103,7 +103,7 @@ def mlp_of(
 
 
 def conv_of(graph: Graph, policy: Conv, theta: NDArray[np.float32], x: str) -> str:
-    """Virtual batch norm is what it is for the reference batch: a scale and a shift per unit."""
+    """Virtual batch norm is constant, given the reference batch: a scale and a shift per unit."""
     norms, batch = conv.norms(), np.ascontiguousarray(policy.reference)
     conv.adapt(theta, batch.reshape(len(batch), -1), conv.work(policy.actions), norms)
     x = graph.add("Transpose", graph.cast(x, np.float32), perm=[0, 3, 1, 2])
@@ -128,7 +128,7 @@ def conv_of(graph: Graph, policy: Conv, theta: NDArray[np.float32], x: str) -> s
 
 
 def action_of(graph: Graph, space: Any) -> tuple[int, list[Any]]:
-    """Adds `action`, from `output` as `output_of` does it; its type and shape."""
+    """Add `action`, computed from `output` like `output_of` does; returns its type and shape."""
     from onnx import TensorProto, helper
 
     if isinstance(space, spaces.Discrete):

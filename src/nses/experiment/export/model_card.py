@@ -1,4 +1,4 @@
-"""What a person who gets a policy has to know of it, as Markdown."""
+"""The model card of a policy: what its users should know, as Markdown."""
 
 import json
 import math
@@ -19,7 +19,7 @@ MODEL_CARD = "MODEL_CARD.md"
 
 
 def interval(x: Sequence[float]) -> tuple[float, float] | None:
-    """95 % of Student's t around the mean; None of a single number."""
+    """The 95 % interval of the mean by Student's t; None for a single number."""
     from scipy.special import stdtrit
 
     if len(x) < 2:
@@ -29,7 +29,7 @@ def interval(x: Sequence[float]) -> tuple[float, float] | None:
 
 
 def model_card(run: Run, which: str, difference: float, observations: int) -> str:
-    """The card of a policy whose ONNX file was compared with it."""
+    """The card of a policy; its ONNX file differs by at most `difference` from it."""
     config = run.config
     size = run.family.size
     rows = {
@@ -47,9 +47,9 @@ def model_card(run: Run, which: str, difference: float, observations: int) -> st
     }
     table = "\n".join(f"| {name} | {_cell(value)} |" for name, value in rows.items())
     return f"""\
-# The {which} policy of {config.task}, trained by {config.algorithm}
+# The {which} policy for {config.task}, trained with {config.algorithm}
 
-Trained by nses, novelty-seeking evolution strategies
+Trained with nses, novelty-seeking evolution strategies
 ([Conti et al. 2018](https://arxiv.org/abs/1712.06560)).
 
 | | |
@@ -68,14 +68,14 @@ Trained by nses, novelty-seeking evolution strategies
 
 {_usage(run, which)}
 
-In {observations:,} observations, random ones and those of an episode where there was one, the
-outputs of the ONNX file in onnxruntime differed by at most {difference:.1e} from those of nses.
+On {observations:,} observations (random ones, and those of an episode if the task could be made),
+the outputs of the ONNX file in onnxruntime differed from those of nses by at most {difference:.1e}.
 
-## What it is for, and what not
+## Intended use
 
-It is meant for the task above, for comparison and for the study of how policies explore. It has
-seen nothing but this simulation, works nowhere else that is known, and must not control anything
-that can do harm.
+It is meant for the task above, for comparisons, and for studying how policies explore. It was
+trained in this simulation only and is not known to work anywhere else. It must not control
+anything that can do harm.
 """
 
 
@@ -93,18 +93,18 @@ def _trained_for(run: Run, which: str) -> str:
 def _results(run: Run, which: str) -> str:
     if which != "best":
         return (
-            "This policy is not the best of its run and was not tested at its end; "
-            f"`nses evaluate RUN --policy {shlex.quote(which)}` plays fresh episodes."
+            "This is not the best policy of its run, so it was not tested at the end; "
+            f"`nses evaluate RUN --policy {shlex.quote(which)}` tests it in fresh episodes."
         )
     now = run.look()
     best, retest = now.best, now.retest
     score = (
-        f"Score when it won: **{short(best.score)}**, the mean of {_episodes(run)} in generation "
-        f"{best.generation} (member {best.member}). It is the highest of many noisy means, so it "
-        "flatters."
+        f"Best score: **{short(best.score)}**, the mean of {_episodes(run)} in generation "
+        f"{best.generation} (member {best.member}). It is the maximum of many noisy means, so it "
+        "is too optimistic."
     )
     if not retest:
-        return f"{score}\n\nThe run has not ended, so there is no re-test yet."
+        return f"{score}\n\nThe run has not finished, so there is no re-test yet."
     mean, std, ends = float(np.mean(retest)), float(np.std(retest)), interval(retest)
     between = (
         f"; 95 % interval of the mean (Student's t): {short(ends[0])} to {short(ends[1])}"
@@ -125,12 +125,12 @@ def _episodes(run: Run) -> str:
 
 def _training(run: Run) -> str:
     if run.own_task:
-        return "In Python, on a Task object that has no name; there is no command that repeats it."
+        return "In Python, on a Task object; no command repeats it."
     text = f"```console\n$ {train_command(run.config)}\n```"
     resumed = len(run.resumptions)
     if resumed:
         times = "once" if resumed == 1 else f"{resumed} times"
-        text += f"\n\nThe run was resumed {times}, which changes nothing in its result."
+        text += f"\n\nThe run was resumed {times}, which does not change its result."
     return text
 
 
@@ -147,9 +147,9 @@ def _usage(run: Run, which: str) -> str:
     settings = {"max_steps": run.config.max_steps, **run.config.environment_arguments}
     arguments = [f"{name}={value!r}" for name, value in settings.items() if value is not None]
     task = f"nses.make_task({', '.join([json.dumps(run.config.task), *arguments])})"
-    environment = "...  # of the task" if run.own_task else f"{task}.make()"
+    environment = "...  # that of the task" if run.own_task else f"{task}.make()"
     return f"""\
-With onnxruntime alone (`pip install onnxruntime`), one observation or many at a time:
+With onnxruntime alone (`pip install onnxruntime`), for one observation or many at a time:
 
 ```python
 import numpy as np
@@ -187,5 +187,5 @@ def _inputs(run: Run) -> str:
 
 
 def _cell(value: Any) -> str:
-    """On one line, and without the sign that ends a cell."""
+    """A value on one line, with the separator of cells escaped."""
     return " ".join(str(value).split()).replace("|", "\\|")

@@ -1,4 +1,4 @@
-"""Pictures to a video file that browsers play, by the ffmpeg of the extra `video`."""
+"""Writes pictures to a video file that browsers play, with the ffmpeg of the extra `video`."""
 
 import os
 import subprocess
@@ -16,7 +16,7 @@ from nses.extras import needing
 
 Picture = NDArray[np.uint8]  # (height, width, 3)
 
-QUALITY = 20  # constant rate factor: 0 loses nothing, 51 is the worst
+QUALITY = 20  # constant rate factor: 0 is lossless, 51 is the worst
 
 
 def encoder() -> str:
@@ -26,13 +26,16 @@ def encoder() -> str:
 
         try:
             return get_ffmpeg_exe()
-        except RuntimeError as error:  # the package is there without its program
+        except RuntimeError as error:  # the package is installed without its program
             raise ImportError(error) from error
 
 
 @contextmanager
 def mp4(path: Path, size: tuple[int, int], fps: float) -> Iterator[Callable[[Picture], None]]:
-    """Takes pictures of this (width, height), both even; the file is there when all went well."""
+    """A function that takes pictures of this (width, height), both even; the file comes at the end.
+
+    If anything fails, there is no file.
+    """
     width, height = size
     assert width % 2 == height % 2 == 0  # yuv420p halves them
     with replacing(path) as temporary, TemporaryFile() as said:
@@ -47,15 +50,15 @@ def mp4(path: Path, size: tuple[int, int], fps: float) -> Iterator[Callable[[Pic
         def failed() -> StorageFailed:
             said.seek(0)
             words = said.read().decode(errors="replace").strip()
-            return StorageFailed(f"could not write {path}, ffmpeg says: {words or 'nothing'}.")
+            return StorageFailed(f"could not write {path}; ffmpeg says: {words or 'nothing'}.")
 
-        # Not imageio_ffmpeg.write_frames: it ignores how ffmpeg ends, and so a file cut short.
+        # Not imageio_ffmpeg.write_frames: it ignores ffmpeg's exit code, and so truncated files.
         process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=said,
-            start_new_session=True,  # Ctrl-C is for us, who then end it
+            start_new_session=True,  # Ctrl-C reaches only us, and we end it
         )
         assert process.stdin is not None
         pipe = process.stdin
@@ -64,7 +67,7 @@ def mp4(path: Path, size: tuple[int, int], fps: float) -> Iterator[Callable[[Pic
             assert picture.shape == (height, width, 3)
             try:
                 pipe.write(np.ascontiguousarray(picture).data)
-            except OSError:  # it is gone
+            except OSError:  # ffmpeg has ended
                 process.wait()
                 raise failed() from None
 
@@ -75,7 +78,7 @@ def mp4(path: Path, size: tuple[int, int], fps: float) -> Iterator[Callable[[Pic
             if process.wait():
                 raise failed()
         finally:
-            process.kill()  # which does nothing to one that has ended
+            process.kill()  # does nothing if it has ended
             process.wait()
             with suppress(OSError):
                 pipe.close()

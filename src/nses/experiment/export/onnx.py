@@ -1,4 +1,4 @@
-"""A trained policy as an ONNX file, which other programs and languages can run without nses."""
+"""A trained policy as an ONNX file, which programs in any language can run without nses."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 FILE = "policy.onnx"
-OPSET, IR = 17, 8  # what every onnxruntime since 1.13 reads
-# Of outputs, relative to the largest of an observation where that is above 1. The network for
-# pixels is itself 2.5e-5 from exact arithmetic, because batch norm amplifies what float32 rounds:
-# onnxruntime, which adds in another order, is up to 5e-5 from it.
+OPSET, IR = 17, 8  # every onnxruntime since 1.13 reads these
+# Of outputs, relative to the largest output of an observation if that is above 1. The network for
+# pixels itself is 2.5e-5 from exact arithmetic, because batch norm amplifies float32 rounding;
+# onnxruntime adds in another order and is up to 5e-5 from our network.
 TOLERANCE = {MLP: 1e-5, Conv: 2e-4}
-CHECKED = 200  # random observations, and as many of an episode
-WIDE = 10.0  # random observations stay within ±10 where a space has no narrower bounds
+CHECKED = 200  # random observations, and as many from an episode
+WIDE = 10.0  # random observations stay within ±10 unless a space has narrower bounds
 
 Feed = dict[str, NDArray[Any]]
 
@@ -54,7 +54,7 @@ def feed_of(space: Any, observations: Sequence[Any]) -> Feed:
 
 
 def model_of(run: Run, which: str = "best") -> "ModelProto":
-    """The graph from an observation as the space has it to `action` and the raw `output`."""
+    """The graph from an observation in the run's space to `action` and the raw `output`."""
     import onnx
     from onnx import helper
 
@@ -67,8 +67,8 @@ def model_of(run: Run, which: str = "best") -> "ModelProto":
         y = conv_of(graph, policy, theta, graph.input(INPUT, np.uint8, PIXELS))
     elif not isinstance(policy, MLP):
         raise UsageError(
-            f"only the built-in networks become ONNX files, and {run.path} has a policy of your "
-            f"own, {run.own_policy}."
+            f"only the built-in networks can be exported to ONNX, but {run.path} has a policy of "
+            f"your own, {run.own_policy}."
         )
     else:
         mean, std = policy.standardization(moments)
@@ -97,7 +97,7 @@ def model_of(run: Run, which: str = "best") -> "ModelProto":
 
 
 def random_observations(run: Run, count: int) -> list[Any]:
-    """Within the space of a run, and not far from zero where it is wide."""
+    """Random observations in the space of a run, within ±10 where its bounds are wider."""
     rng = generator(run.config.seed, 0, 0, Purpose.FRESH_EPISODES)
     space = _tame(run.facts.observation_space)
     space.seed(int(rng.integers(1 << 31)))
@@ -119,7 +119,7 @@ def _tame(space: Any) -> Any:
 
 
 def played_observations(run: Run, policy: TrainedPolicy, count: int) -> list[Any]:
-    """The first of a fresh episode; none where the task cannot be made here."""
+    """The first observations of a fresh episode; none if the task cannot be made here."""
     try:
         task = run.task()
         environment = task.make()
@@ -138,9 +138,9 @@ def played_observations(run: Run, policy: TrainedPolicy, count: int) -> list[Any
 
 
 def difference(run: Run, which: str, model: bytes, observations: Sequence[Any]) -> float:
-    """The largest between outputs of the file and of the policy; UsageError if it is too large.
+    """The largest difference between outputs of the file and the policy; UsageError if too large.
 
-    Actions must be the same where they are numbers, and a choice where it is not a close one.
+    Actions that are numbers must agree too. A discrete action may differ only in a close choice.
     """
     import onnxruntime
 
@@ -166,7 +166,7 @@ def difference(run: Run, which: str, model: bytes, observations: Sequence[Any]) 
         else:
             apart = np.abs(a.astype(np.float64) - policy(o)).max()
             wrong = float(apart) / scale - float(np.finfo(a.dtype).eps)  # two roundings may differ
-        if not (off <= allowed and wrong <= allowed):  # NaN is not
+        if not (off <= allowed and wrong <= allowed):  # NaN fails this too
             raise UsageError(
                 f"the ONNX file does not act like the policy: its outputs differ by {off:.2g}, "
                 f"its actions by {wrong:.2g}, where at most {allowed:g} is allowed; it was not "
@@ -178,7 +178,7 @@ def difference(run: Run, which: str, model: bytes, observations: Sequence[Any]) 
 def export(
     run: Run, which: str = "best", directory: str | Path | None = None, checked: int = CHECKED
 ) -> Exported:
-    """Writes policy.onnx and MODEL_CARD.md, after the first has been seen to act as it should."""
+    """Write policy.onnx and MODEL_CARD.md, after checking that the first acts like the policy."""
     with needing("onnx", "an ONNX file"):
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401

@@ -1,4 +1,4 @@
-"""Videos of policies, without a screen: the very episodes that `nses evaluate` plays."""
+"""Videos of policies, without a screen, in the same episodes that `nses evaluate` plays."""
 
 import math
 import warnings
@@ -27,7 +27,7 @@ from nses.rollouts.policies import Policy
 from nses.rollouts.tasks.gymnasium import step_limit_of
 from nses.rollouts.tasks.task import Task
 
-FPS = 30.0  # where an environment does not say
+FPS = 30.0  # if the environment does not say
 FASTEST = 1000.0
 MEMBERS = "members"
 
@@ -47,7 +47,7 @@ class Take:
 
 @dataclass(frozen=True, eq=False)
 class Video:
-    """A file and what is seen in it: one scene after the other, the takes of each side by side."""
+    """A file and its content: one scene after the other, the takes of a scene side by side."""
 
     path: Path
     scenes: list[list[tuple[str, Episode]]]
@@ -55,7 +55,7 @@ class Video:
 
 
 def ignore() -> None:
-    """For who does not want to know."""
+    """The default listener: does nothing."""
 
 
 def render(
@@ -71,14 +71,14 @@ def render(
     task: Task | None = None,
     listener: Listener = ignore,
 ) -> Video:
-    """The first fresh episodes of this seed; with `grid`, of all members side by side.
+    """Film the first fresh episodes of this seed; with `grid`, of all members side by side.
 
-    A candidate of the past (generation:G:candidate:I) is seen in the one episode that it played.
+    A past candidate (generation:G:candidate:I) is filmed in the one episode that it played.
     """
     if episodes < 1:
         raise UsageError(f"episodes must be at least 1, got {episodes}.")
     if grid and policy != "best":
-        raise UsageError(f"a grid shows all members, so leave out the policy {policy!r}.")
+        raise UsageError(f"a grid shows all members; omit the policy, got {policy!r}.")
     name = MEMBERS if grid else policy.replace(":", "-")
     path = run.path / f"{name}.mp4" if output is None else Path(output)
     if "candidate" in policy:
@@ -101,7 +101,7 @@ def render(
     return shoot(run, scenes, path, fps, max_steps, task, listener)
 
 
-@generators_kept()  # which an environment may use
+@generators_kept()  # an environment may use the global ones
 def shoot(
     run: Run,
     scenes: Sequence[Sequence[Take]],
@@ -111,10 +111,10 @@ def shoot(
     own: Task | None = None,
     listener: Listener = ignore,
 ) -> Video:
-    """Plays one scene after the other and writes what is seen, picture by picture."""
+    """Play one scene after the other and write every picture to the file."""
     if fps is not None and not 0 < fps <= FASTEST:
         raise UsageError(f"fps must be greater than 0 and at most {FASTEST:g}, got {fps}.")
-    encoder()  # before minutes are spent on pictures
+    encoder()  # fails now rather than after minutes of rendering
     config, task = run.config, visible(run, max_steps, own)
     policy = run.family
     note = f"{config.task} · {config.algorithm} · seed {config.seed}"
@@ -136,11 +136,11 @@ def shoot(
 
 
 def visible(run: Run, max_steps: int | None = None, own: Task | None = None) -> Task:
-    """The task of a run, in an environment that shows itself."""
+    """The task of a run, with an environment that renders pictures."""
     task = run.task(own)
     if own is None:
         others = (x for x in run.config.environment if not x.startswith("render_mode="))
-        with suppress(UsageError):  # a Task makes its environment itself: perhaps a visible one
+        with suppress(UsageError):  # a Task makes its own environment, which may render anyway
             task = task_of(replace(run.config, environment=(*others, "render_mode=rgb_array")))
     limit = step_limit_of(task.name, task.step_limit, max_steps)
     return task.revised(step_limit=limit)
@@ -154,7 +154,7 @@ def frames(
     seed: int,
     action_noise: float = 0.0,
 ) -> Generator[Frame, None, Episode]:
-    """An episode in a visible task, after its reset and after each step."""
+    """The pictures of an episode: after its reset and after each step."""
     player = _player(task, policy)
     try:
         environment = player.environment
@@ -178,7 +178,7 @@ def _sheets(
     note: str,
     played: list[list[tuple[str, Episode]]],
 ) -> Generator[tuple[Picture, float], None, None]:
-    """Pictures of all takes of a scene until the last one ends, and how many to show a second."""
+    """Pictures of all takes of a scene until the last take ends, each with its rate per second."""
     for takes in scenes:
         titles, ended = [take.title for take in takes], dict[int, Episode]()
         with ExitStack() as stack:
@@ -193,7 +193,7 @@ def _sheets(
                 for i, reel in enumerate(reels):
                     try:
                         shown[i] = next(reel)
-                    except StopIteration as end:  # also each time it is asked again
+                    except StopIteration as end:  # raised again at every later picture
                         ended.setdefault(i, end.value)
                 if len(ended) == len(reels):
                     break
@@ -206,7 +206,7 @@ def _sheets(
 def _player(task: Task, policy: Policy) -> GymnasiumPlayer:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # about what is an error below
+            warnings.simplefilter("ignore", UserWarning)  # the same problem is an error below
             return GymnasiumPlayer(task, policy)
     except (TypeError, ValueError) as error:
         if "render_mode" in str(error):
@@ -221,18 +221,18 @@ def _picture(task: Task, environment: gym.Env[Any, Any]) -> Picture:
         raise _invisible(task, error) from error
     if isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.ndim == 3:
         return picture
-    raise _invisible(task, f"its picture is {type(picture).__name__}")
+    raise _invisible(task, f"render() returned {type(picture).__name__}")
 
 
 def _invisible(task: Task, reason: object) -> UsageError:
     return UsageError(
-        f"{task.name!r} cannot show itself: {reason or 'it has no render()'}. Its environment must "
-        "take render_mode='rgb_array' and then render() uint8 pictures (height, width, 3)."
+        f"{task.name!r} cannot be rendered: {reason or 'it has no render()'}. Its environment must "
+        "take render_mode='rgb_array', and render() must return uint8 (height, width, 3)."
     )
 
 
 def _positive(value: Any) -> float | None:
-    """A number that an environment gives, if it is one that can be used."""
+    """A number from an environment, if it is positive and finite."""
     if isinstance(value, int | float) and math.isfinite(value) and value > 0:
         return float(value)
     return None

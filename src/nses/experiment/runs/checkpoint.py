@@ -1,4 +1,4 @@
-"""Checkpoints: a State as safetensors and JSON, verified to the last bit before it is believed."""
+"""Checkpoints: a State as safetensors and JSON, verified to the last bit before it is used."""
 
 import hashlib
 import os
@@ -65,7 +65,7 @@ VOLATILE = frozenset({"seconds", "steps_per_second", "restarts"})  # metrics tha
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A State from disk; `notes` are sentences about the checkpoints that were refused for it."""
+    """A State from disk; `notes` are sentences about newer checkpoints that were refused."""
 
     state: State
     config: Table
@@ -84,7 +84,7 @@ def save(
     """Commit a State as `directory`/<generation>, then remove what is no longer needed.
 
     A crash after any step leaves the old checkpoint, the new one or both. The new one is read back
-    before it takes its name, so before anything older goes.
+    before it gets its name, and so before anything older is removed.
     """
     assert min(keep_last, keep_every) >= 1
     name, token = f"{state.generation:06d}", secrets.token_hex(4)
@@ -108,7 +108,7 @@ def save(
                 os.rename(target, directory / f".replaced-{name}-{token}")
             os.rename(written, target)
         except BaseException:
-            with suppress(OSError):  # the first error is the one to tell
+            with suppress(OSError):  # the first error is the one to report
                 discard(written)
             raise
         sync_directory(directory)
@@ -120,7 +120,7 @@ def save(
 
 
 def load(directory: Path, at_most: int | None = None) -> Loaded:
-    """The newest valid checkpoint in a directory, by generation number; or up to one of these."""
+    """The newest valid checkpoint in a directory, by generation number, at most `at_most`."""
     notes: list[str] = []
     for generation, path in stored(directory):
         if at_most is not None and generation > at_most:
@@ -143,17 +143,17 @@ def load(directory: Path, at_most: int | None = None) -> Loaded:
 
 
 def save_best(path: Path, best: Best, extra: Mapping[str, str]) -> None:
-    """The best policy in one file, with texts of the caller."""
+    """Store the best policy in one file, with texts from the caller."""
     _save_alone(path, "best", *take_apart(Best, best, ("best",)), dict(extra))
 
 
 def load_best(path: Path) -> tuple[Best, dict[str, str]]:
-    """The policy that `save_best` stored, and the texts of its caller."""
+    """The policy that `save_best` stored, and the caller's texts."""
     return _load_alone(path, "best", Best)
 
 
 def save_archive(path: Path, archive: Archive) -> None:
-    """All behaviors of an archive, in one file."""
+    """Store all behaviors of an archive in one file."""
     _save_alone(path, "archive", *take_apart(Archive, archive, ("archive",)), {})
 
 
@@ -163,9 +163,9 @@ def load_archive(path: Path) -> Archive:
 
 
 def digest(state: State, metrics: Iterable[Mapping[str, Any]]) -> str:
-    """SHA-256 of what a run promises to repeat: the State, and the metrics but for the clock's."""
+    """SHA-256 of what a run promises to repeat: the State, and all metrics that are not timings."""
     scalars, tensors = take_apart(State, state)
-    del scalars["updated"]  # the metrics say it, and digests are older than this field
+    del scalars["updated"]  # the metrics have it, and digests are older than this field
     total = hashlib.sha256(canonical([scalars, tensors_sha256(tensors)]))
     for line in metrics:
         total.update(b"\n" + canonical({k: v for k, v in line.items() if k not in VOLATILE}))
@@ -175,24 +175,24 @@ def digest(state: State, metrics: Iterable[Mapping[str, Any]]) -> str:
 def _files(
     scalars: Table, tensors: Tensors, traces: Table, config: Mapping[str, Any]
 ) -> dict[str, bytes]:
-    """The files of a checkpoint; the manifest, which vouches for all it needs, comes last."""
+    """The files of a checkpoint; the manifest comes last, with the hashes of all that it needs."""
     files = {TENSORS: safetensors.numpy.save(tensors), SCALARS: to_json(scalars)}
     entries = {name: {"size": len(x), "sha256": sha256(x)} for name, x in files.items()}
     return files | {MANIFEST: sealed({"config": dict(config), "files": entries, "traces": traces})}
 
 
 def _manifest(path: Path) -> tuple[Table, int]:
-    """What a checkpoint says of itself, and the format it is in."""
+    """The manifest of a checkpoint, and the format it was written in."""
     if path.is_symlink() or not path.is_dir():
         raise CheckpointRefused("it is not a directory")
     document, written_in = unsealed(read_file(path / MANIFEST))
-    return {"traces": {}} | document, written_in  # in format 1, they are among the tensors
+    return {"traces": {}} | document, written_in  # in format 1, traces are among the tensors
 
 
 def _read(
     path: Path, generation: int, fetch: Callable[[Path, Any], Tensors] = trace_store.fetch
 ) -> tuple[State, Table]:
-    """The State in a checkpoint, if every byte of it is as it was written."""
+    """The State in a checkpoint; CheckpointRefused unless every byte is as it was written."""
     document, written_in = _manifest(path)
     found = set(names(path))
     if found != set(FILES):
@@ -216,46 +216,47 @@ def _read(
 
 
 def _refuse_misfits(state: State) -> None:
-    """What belongs together has one shape."""
+    """CheckpointRefused if arrays that belong together have different shapes."""
     groups: list[tuple[NDArray[Any], ...]] = [(state.best.moments.sum, state.best.moments.square)]
     for member in state.members:
         groups.append((member.theta, member.optimizer.m, member.optimizer.v))
         groups.append((member.moments.sum, member.moments.square))
     if any(len({array.shape for array in group}) > 1 for group in groups):
-        raise CheckpointRefused("its tensors do not fit each other")
+        raise CheckpointRefused("the shapes of its tensors do not match")
     known = [state.best.behavior, *(x.behavior for x in state.members), *state.archive.traces]
-    if len({b.shape[1:] for b in known}) > 1:  # of a trace: the width
-        raise CheckpointRefused("its behaviors are not of one kind")
-    if not state.members or len(state.weights) not in (1, len(state.members)):
-        raise CheckpointRefused(f"{len(state.members)} members have {len(state.weights)} weights")
-    if state.updated is not None and state.updated >= len(state.members):
-        raise CheckpointRefused(f"of {len(state.members)} members, number {state.updated} is none")
+    if len({b.shape[1:] for b in known}) > 1:  # the width of a trace; () for vectors
+        raise CheckpointRefused("the shapes of its behaviors do not match")
+    members, weights, updated = len(state.members), len(state.weights), state.updated
+    if not members or weights not in (1, members):
+        raise CheckpointRefused(f"it has {members} members but {weights} weights")
+    if updated is not None and updated >= members:
+        raise CheckpointRefused(f"it says that member {updated} was updated, but has {members}")
 
 
 def _read_back(path: Path, generation: int, traces: Tensors) -> None:
-    """StorageFailed, unless a checkpoint can be read; of its traces that is known already."""
+    """StorageFailed unless a checkpoint can be read; its traces have been checked already."""
     try:
         _read(path, generation, lambda directory, entries: traces)
     except CheckpointRefused as error:
-        raise StorageFailed(f"{path} did not come back as it was written: {error}.") from error
+        raise StorageFailed(f"{path} does not read back as it was written: {error}.") from error
 
 
 def _lost(directory: Path, generation: int) -> list[str]:
-    """A note, if the pointer knows of a newer checkpoint than the newest that is there."""
+    """A note if the pointer names a checkpoint newer than any that exists."""
     try:
         (name,) = fields(table(read_file(directory / POINTER)), "checkpoint")
     except CheckpointRefused:
-        return []  # it is a hint: validity is decided from the checkpoints
+        return []  # the pointer is only a hint: the checkpoints decide
     match = COMMITTED.fullmatch(str(name))
     if match and int(match[1]) > generation and not os.path.lexists(directory / match[1]):
-        return [f"Checkpoint {match[1]} was written, and is gone."]
+        return [f"Checkpoint {match[1]} was written but is missing."]
     return []
 
 
 def _remove_unused(directory: Path, needed: set[str]) -> None:
-    """Remove the traces that no checkpoint refers to; none, if one of them cannot be asked.
+    """Remove the traces that no checkpoint refers to; none if a manifest cannot be read.
 
-    As long as a run only goes on, its newest checkpoint needs all, and no other one is asked.
+    Usually the newest checkpoint needs all of them, and no other manifest is read.
     """
     unused = trace_store.stored(directory / TRACES) - needed
     try:
@@ -267,7 +268,7 @@ def _remove_unused(directory: Path, needed: set[str]) -> None:
 
 
 def _save_alone(path: Path, kind: str, scalars: Any, tensors: Tensors, extra: Table) -> None:
-    """One value in one file, with all that is no tensor in the header."""
+    """Store one value in one file, with everything but tensors in the header."""
     seal = tensors_sha256(tensors)
     about = sealed({"kind": kind, "scalars": scalars, "tensors": seal, "extra": extra})
     write_atomically(path, safetensors.numpy.save(tensors, metadata={"nses": about.decode()}))

@@ -1,4 +1,4 @@
-"""config.json: what a run was begun with and continued with, read once into a value."""
+"""config.json: how a run was started and resumed, read once into a value."""
 
 import json
 import os
@@ -28,15 +28,15 @@ CONFIG = "config.json"
 FORMAT = 1
 LARGEST_CONFIG = 64 << 20  # bytes
 LARGEST_BEHAVIOR = 1 << 24  # numbers
-DEEPEST = 50  # tables in tables of a configuration
+DEEPEST = 50  # nested tables in a configuration
 MOST_VERSIONS = 100
-LONGEST_TEXT = 2000  # letters of a command line or a version that are shown
+LONGEST_TEXT = 2000  # characters of a command line or a version that are shown
 RECORDED = ("numpy", "numba", "scipy", "gymnasium", "mujoco", "ale-py", "nses")
 
 
 @dataclass(frozen=True)
 class Resumption:
-    """From which generation a run was continued, and by which command; as its file says it."""
+    """The generation from which a run was resumed, and the command, as the file has them."""
 
     generation: str
     command: str
@@ -46,15 +46,15 @@ class Resumption:
 class Document:
     config: Config
     facts: Facts
-    versions: dict[str, str]  # with which it was begun
-    command: str  # with which it was begun
-    own_task: bool  # whether its task is an object that has no name
-    own_policy: str  # the class of the policy, where it is an object that has no name
+    versions: dict[str, str]  # at the start of the run
+    command: str  # that started the run
+    own_task: bool  # whether the task was passed as an object and cannot be found by name
+    own_policy: str  # the class of the policy if it was passed as an object, else empty
     resumptions: tuple[Resumption, ...]
 
 
 def read_document(path: Path) -> Document:
-    """What the config.json of a run says; texts of others are shortened."""
+    """The config.json of a run; long texts are shortened, since anybody may have written them."""
     document = _read(path)
     try:
         config = from_dict(document["config"])
@@ -68,7 +68,7 @@ def read_document(path: Path) -> Document:
             {part: _shortened(sources[part]) for part in PARTS if part in sources},
         )
         versions = _versions(document)
-    except Exception as error:  # of Gymnasium's, too, whose spaces assert
+    except Exception as error:  # of any kind: Gymnasium's spaces use assert
         words = str(error) or type(error).__name__
         raise CheckpointRefused(
             f"{path / CONFIG} is not the configuration of a run: {_shortened(words)}"
@@ -99,8 +99,8 @@ def _read(path: Path) -> dict[str, Any]:
     file = path / CONFIG
     if not os.path.lexists(file):
         raise UsageError(
-            f"{path} is not a run: it has no {CONFIG}. 'nses train' makes one, "
-            "under runs/TASK/ALGORITHM/seed-SEED."
+            f"{path} is not a run: it has no {CONFIG}. 'nses train' makes runs "
+            "in runs/TASK/ALGORITHM/seed-SEED."
         )
     try:
         with regular_file(file, LARGEST_CONFIG) as (opened, size):
@@ -109,9 +109,9 @@ def _read(path: Path) -> dict[str, Any]:
     except CheckpointRefused as error:
         raise CheckpointRefused(f"{file} is damaged: {error}") from None
     if not isinstance(document.get("format", 0), int):
-        raise CheckpointRefused(f"{file} is damaged: its format is no number.")
+        raise CheckpointRefused(f"{file} is damaged: its format is not a number.")
     if not isinstance(document.get("resumed", []), list):
-        raise CheckpointRefused(f"{file} is damaged: what it says under resumed is no list.")
+        raise CheckpointRefused(f"{file} is damaged: its entry 'resumed' is not a list.")
     if document.get("format", 0) > FORMAT:
         raise CheckpointRefused(
             f"{file} was written in format {document['format']}; "
@@ -121,13 +121,13 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _refuse_deep(document: dict[str, Any]) -> None:
-    """What is deeper than any of ours would end in a RecursionError wherever it is shown."""
+    """Showing tables nested far deeper than ours would raise a RecursionError."""
     level: list[Any] = [document]
     for _ in range(DEEPEST):
         inside = (x.values() if isinstance(x, dict) else x for x in level)
         level = [y for x in inside for y in x if isinstance(y, dict | list)]
     if level:
-        raise CheckpointRefused(f"it has more than {DEEPEST} tables in one another")
+        raise CheckpointRefused(f"its tables are nested more than {DEEPEST} deep")
 
 
 def _shortened(value: object) -> str:
@@ -138,7 +138,7 @@ def _shortened(value: object) -> str:
 def write_config(
     path: Path, config: Config, facts: Facts, own_task: bool, own_policy: str = ""
 ) -> None:
-    """The settings of a new run, and all that its results depend on."""
+    """Write the settings of a new run, and everything its results depend on."""
     document = {
         "format": FORMAT,
         "config": _stored(config),
@@ -154,7 +154,7 @@ def write_config(
 
 
 def note_resumption(path: Path, config: Config, generation: int) -> None:
-    """Settings that may change, changed; and with which versions the run goes on from here."""
+    """Record the changed settings, and the versions with which the run continues."""
     document = _read(path)
     document["config"] = _stored(config)
     versions, command = current_versions(), shlex.join(sys.argv)
@@ -173,7 +173,7 @@ def spaces_of(facts: Facts) -> dict[str, Any]:
 
 
 def _stored(config: Config) -> dict[str, Any]:
-    """A run can be moved, so its own place is not part of it."""
+    """The settings to store: without the directory, since a run can be moved."""
     return to_dict(replace(config, run_dir=None))
 
 
@@ -188,12 +188,12 @@ def directory_of(config: Config) -> Path:
             raise UsageError(f"run_dir must be the path of a directory, got {config.run_dir!r}.")
         return Path(config.run_dir)
     name = f"{slug(config.task)}/{config.algorithm}/seed-{config.seed}"
-    contained("runs", name)  # no link may lead out of it
+    contained("runs", name)  # refuses a link that leads out of it
     return Path("runs") / name
 
 
 def current_versions() -> dict[str, str]:
-    """What the bits of a result depend on."""
+    """The versions that the bits of a result depend on."""
     versions = {"python": platform.python_version(), "cpu": cpu_model()}
     if libc := " ".join(platform.libc_ver()).strip():
         versions["libc"] = libc

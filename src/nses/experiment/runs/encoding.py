@@ -1,7 +1,7 @@
-"""Values as tensors and standard JSON, there and back; anything else is refused unread.
+"""Values to and from tensors and standard JSON; anything else is refused before it is decoded.
 
 The annotations of a value are its schema: a float is a number, an int a count, an NDArray a tensor.
-An archive of vectors is one tensor, an archive of traces one for each.
+An archive of vectors is one tensor, an archive of traces is one tensor per trace.
 """
 
 import hashlib
@@ -25,10 +25,10 @@ from nses.core.traces import Trace, as_traces
 from nses.core.values import Best, Floats, State
 from nses.experiment.runs.storage import CheckpointRefused, regular_file
 
-LARGEST_JSON = 8 << 20  # bytes of a JSON file or of the header of a tensor file: 10^4 members
+LARGEST_JSON = 8 << 20  # bytes of a JSON file or of the header of a tensor file: for 10^4 members
 LARGEST_COUNT = 1 << 62
 LARGEST_EXTENT = 1 << 31  # of a tensor, in one dimension
-ITEM_SIZES = {"F32": 4, "F64": 8, "U8": 1}  # bytes of what our tensors are made of
+ITEM_SIZES = {"F32": 4, "F64": 8, "U8": 1}  # bytes per number, of the types that we store
 
 Tensors = dict[str, NDArray[Any]]
 Table = dict[str, Any]
@@ -36,15 +36,15 @@ Stored = TypeVar("Stored", State, Best, Archive)
 
 
 def read_file(path: Path, entry: Any = None) -> bytes:
-    """A JSON file; with an entry of the manifest, the very bytes it vouches for."""
+    """The bytes of a JSON file; with an entry of a manifest, their size and hash are checked."""
     with regular_file(path) as (file, size):
         if size > LARGEST_JSON:
-            raise CheckpointRefused(f"{path.name} has {size} bytes, more than any of ours")
+            raise CheckpointRefused(f"{path.name} has {size} bytes, more than nses ever writes")
         return _vouched(path, file, size, entry)
 
 
 def read_tensors(path: Path, entry: Any = None) -> tuple[Tensors, Table]:
-    """The tensors and the metadata of a file, allocated only once its sizes make sense."""
+    """The tensors and the metadata of a file, allocated only after its sizes are checked."""
     with regular_file(path) as (file, size):
         metadata = _check_header(path, file, size)
         file.seek(0)
@@ -68,10 +68,10 @@ def _vouched(path: Path, file: BinaryIO, size: int, entry: Any) -> bytes:
 
 
 def _check_header(path: Path, file: BinaryIO, size: int) -> Table:
-    """The metadata of a safetensors file that is as large as its tensors."""
+    """The metadata of a safetensors file, whose size must be that of its tensors."""
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or length > min(size - 8, LARGEST_JSON):
-        raise CheckpointRefused(f"{path.name} has {size} bytes, and a header of {length}")
+        raise CheckpointRefused(f"{path.name} has {size} bytes but a header of {length}")
     if size > machine_memory():
         raise CheckpointRefused(f"{path.name} has {size} bytes, more than this machine's memory")
     header = table(file.read(length))
@@ -83,10 +83,10 @@ def _check_header(path: Path, file: BinaryIO, size: int) -> Table:
         begin, end = [count(x) for x in listed(offsets, 2)]
         expected = math.prod(extents) * ITEM_SIZES.get(str(dtype), -1)
         if len(extents) > 2 or end - begin != expected:
-            raise CheckpointRefused(f"{path.name} has a tensor of {shown(entry)}")
+            raise CheckpointRefused(f"{path.name} has an invalid tensor: {shown(entry)}")
         filled += expected
     if 8 + length + filled != size:
-        raise CheckpointRefused(f"{path.name} has {size} bytes, which its tensors do not fill")
+        raise CheckpointRefused(f"{path.name} has {size} bytes, but its tensors do not fill them")
     return metadata
 
 
@@ -96,7 +96,7 @@ def machine_memory() -> int:
 
 
 def take_apart(kind: type[Stored], value: Stored, at: tuple[str, ...] = ()) -> tuple[Any, Tensors]:
-    """A value as standard JSON and tensors, each named by its place, where it leaves its shape."""
+    """A value as standard JSON and tensors; JSON has the shape of a tensor in its place."""
     tensors: Tensors = {}
     return _apart(kind, value, at, tensors), tensors
 
@@ -129,7 +129,7 @@ def put_together(
     left = dict(tensors)
     value = _together(kind, scalars, at, left)
     if left:
-        raise CheckpointRefused(f"nothing is known of the tensors {shown(sorted(left))}")
+        raise CheckpointRefused(f"it has unknown tensors: {shown(sorted(left))}")
     return value
 
 
@@ -167,7 +167,7 @@ def _archive(part: Any, at: tuple[str, ...], tensors: Tensors) -> Archive:
 
 
 def _traces(tensors: Iterable[NDArray[Any]]) -> list[Trace]:
-    """What compiled code can rely on."""
+    """Traces, checked so that compiled code can rely on them."""
     try:
         return as_traces(tensors)
     except ValueError as error:
@@ -187,13 +187,13 @@ def _taken(
     if array is None or array.dtype != dtype or list(array.shape) != shape:
         found = "missing" if array is None else f"{array.dtype} {list(array.shape)}"
         raise CheckpointRefused(
-            f"tensor {name} should be {np.dtype(dtype)} {shown(shape)}, and is {found}"
+            f"tensor {name} should be {np.dtype(dtype)} {shown(shape)} but is {found}"
         )
     return array
 
 
 def fields(table: Any, *names: str) -> list[Any]:
-    """The values of these names, where there are no others."""
+    """The values of these names; CheckpointRefused if one is missing or there are others."""
     if set(mapping(table)) != set(names):
         raise CheckpointRefused(f"expected {', '.join(names) or 'nothing'}, got {shown(table)}")
     return [table[name] for name in names]
@@ -225,7 +225,7 @@ def real(value: Any) -> float:
 
 def text(value: Any) -> str:
     if not isinstance(value, str):
-        raise CheckpointRefused(f"expected a text, got {shown(value)}")
+        raise CheckpointRefused(f"expected text, got {shown(value)}")
     return value
 
 
@@ -234,7 +234,7 @@ def shown(value: Any) -> str:
 
 
 def table(data: bytes) -> Table:
-    """Standard JSON with a table at its top."""
+    """The table at the top of a standard JSON text."""
     try:
         return mapping(json.loads(data.decode(), parse_constant=_refuse_constant))
     except (ValueError, RecursionError) as error:
@@ -242,16 +242,16 @@ def table(data: bytes) -> Table:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise CheckpointRefused(f"it is not JSON: {name} is no number there")
+    raise CheckpointRefused(f"it is not JSON: {name} is not a JSON number")
 
 
 def finite(value: Any) -> Any:
-    """None for a number that JSON does not have: infinity, or the NaN of a failed episode."""
+    """None for a number that JSON lacks: infinity, or the NaN of a failed episode."""
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def standard(value: Any) -> Any:
-    """The same for all numbers in tables and lists."""
+    """`finite` for all numbers in tables and lists."""
     if isinstance(value, dict):
         return {name: standard(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""The end of a run: its archive, then its best policy with the re-test, which marks it as ended."""
+"""The end of a run: its archive, then its best policy with the re-test, which marks the end."""
 
 import json
 import logging
@@ -16,14 +16,14 @@ log = logging.getLogger("nses")
 
 BEST = "best.safetensors"
 ARCHIVE = "archive.safetensors"
-UNKNOWN = -1  # generation of an ending that was written before it was said: S7
+UNKNOWN = -1  # the generation of an ending whose file does not record it (older runs)
 
 
 @dataclass(frozen=True, eq=False)
 class Ending:
-    """The best policy of a run after so many generations, and its returns in fresh episodes.
+    """The best policy of a run after `generation` generations, and its returns in fresh episodes.
 
-    An episode that failed has no return.
+    A failed episode has no return.
     """
 
     best: Best
@@ -31,12 +31,12 @@ class Ending:
     generation: int
 
     def tests(self, best: Best) -> bool:
-        """Whether the returns are of this policy: a run that went on may have a better one."""
+        """Whether the returns are of this policy: a run that continued may have a better one."""
         return (self.best.generation, self.best.member) == (best.generation, best.member)
 
 
 def read_ending(directory: Path) -> Ending | None:
-    """What was written when a run ended last, None if it has not; CheckpointRefused if damaged."""
+    """The last ending of a run, None if it has not ended; CheckpointRefused if damaged."""
     file = directory / BEST
     if not os.path.lexists(file):
         return None
@@ -45,12 +45,12 @@ def read_ending(directory: Path) -> Ending | None:
         returns = [float(x) for x in json.loads(extra["retest"])]
         generation = max(UNKNOWN, int(extra.get("generation", UNKNOWN)))
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise CheckpointRefused(f"{file} was refused: it holds no test ({error}).") from error
+        raise CheckpointRefused(f"{file} was refused: it has no re-test ({error}).") from error
     return Ending(best, [x for x in returns if math.isfinite(x)], generation)
 
 
 def write_ending(directory: Path, state: State, tested: Evaluation) -> None:
-    """What users look for at the end. The best policy comes last: a run that has it has ended."""
+    """Write the archive and the best policy, in this order: the policy marks the run as ended."""
     checkpoint.save_archive(directory / ARCHIVE, state.archive)
     returns = json.dumps([float(x) for x in tested.f])
     extra = {"retest": returns, "generation": str(state.generation)}
@@ -58,7 +58,7 @@ def write_ending(directory: Path, state: State, tested: Evaluation) -> None:
 
 
 def mend_archive(directory: Path, state: State) -> None:
-    """The archive of a run that has ended, unless it is there."""
+    """Write the archive of a run that has ended, unless it is there."""
     file = directory / ARCHIVE
     try:
         if os.path.lexists(file) and len(checkpoint.load_archive(file)) == len(state.archive):
@@ -71,7 +71,7 @@ def mend_archive(directory: Path, state: State) -> None:
 
 
 def has_ended(directory: Path, state: State) -> bool:
-    """Whether the end of a run is on disk, that of this state; a damaged one is said to be so."""
+    """Whether the ending of this state is on disk; warns about a damaged one."""
     try:
         end = read_ending(directory)
     except NewerFormat:

@@ -1,7 +1,7 @@
-"""history.jsonl: what every generation's candidates came to, from which all its policies follow.
+"""history.jsonl: returns and novelties of all candidates, from which all policies can be rebuilt.
 
 The noise comes from the seed, so theta_{t+1} is a function of theta_t, f, N and w: two numbers per
-candidate keep every policy that a run ever had (`replay.py`).
+candidate preserve every policy that a run ever had (`replay.py`).
 """
 
 import base64
@@ -21,19 +21,19 @@ from nses.experiment.runs.log import read_generations
 from nses.experiment.runs.storage import CheckpointRefused
 
 HISTORY = "history.jsonl"
-SEAL = "sha256"  # of a line: its first digits; one flipped bit would give another policy
+SEAL = "sha256"  # the first digits, per line: one flipped bit would give another policy
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Generation t + 1: the member that was updated, and by what. f and N are exact, (n,)."""
+    """Generation t + 1: the updated member, and what updated it. f and N are exact, (n,)."""
 
     generation: int
     member: int
     weight: float
     f: Floats
     N: Floats
-    moments: Moments  # of the observations that it took in
+    moments: Moments  # of the observations that were added
 
     @property
     def evaluation(self) -> Evaluation:
@@ -41,7 +41,7 @@ class Line:
 
 
 def line_of(report: Report) -> dict[str, Any]:
-    """A generation as JSON takes it; numbers as the bytes of float64, so that none is rounded."""
+    """A generation for JSON; arrays are the bytes of float64, so that nothing is rounded."""
     e = report.evaluation
     line: dict[str, Any] = {
         "generation": report.generation,
@@ -59,7 +59,7 @@ def line_of(report: Report) -> dict[str, Any]:
 def read_history(
     path: Path, members: int, n: int, moments_size: int, at_most: int
 ) -> Iterator[Line]:
-    """The lines up to a generation; CheckpointRefused names one that is damaged."""
+    """The lines up to a generation; CheckpointRefused names a damaged one."""
     for record in read_generations(path):
         generation = record["generation"]
         if generation > at_most:
@@ -94,5 +94,5 @@ def _text(x: NDArray[np.float64]) -> str:
 def _numbers(text: str, size: int) -> Floats:
     x = np.frombuffer(base64.b64decode(text, validate=True), "<f8").astype(np.float64)
     if x.size != size:
-        raise ValueError(f"it has {x.size} numbers where {size} belong")
+        raise ValueError(f"it has {x.size} numbers instead of {size}")
     return x

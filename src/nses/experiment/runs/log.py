@@ -1,4 +1,4 @@
-"""What a run writes down generation by generation: lines of JSON and TensorBoard events."""
+"""The logs of a run, written after every generation: lines of JSON and TensorBoard events."""
 
 import json
 import logging
@@ -23,17 +23,17 @@ METRICS = "metrics.jsonl"
 TENSORBOARD = "tensorboard"
 LISTS = ("behavior", "selection")
 NUMBERS = {int, float, bool, type(None)}
-COUNTS = ("generation", "member", "episodes", "env_steps")  # whole numbers, always there
-LARGEST = 1e300  # of a number that we would write; infinity is none
-LAST_GENERATION = 10**9  # as many as a configuration may ask for
+COUNTS = ("generation", "member", "episodes", "env_steps")  # whole numbers, never missing
+LARGEST = 1e300  # of the numbers we write; infinity is not one of them
+LAST_GENERATION = 10**9  # the most that a configuration may ask for
 LONGEST_LINE = 64 << 20  # bytes: 10^6 candidates in a line of history.jsonl
 LARGEST_LOG = 64 << 30  # bytes
-LARGEST_METRICS = 1 << 30  # bytes: 10^6 generations of metrics.jsonl, which are held in memory
+LARGEST_METRICS = 1 << 30  # bytes: 10^6 generations of metrics.jsonl, which is held in memory
 COLUMNS = ("seconds", "steps_per_second", *(f.name for f in fields(Report) if f.name not in LISTS))
 
 
 class Record(TypedDict):
-    """A generation as metrics.jsonl has it; None where a number is not finite."""
+    """A line of metrics.jsonl; None stands for a number that is not finite."""
 
     generation: int
     member: int
@@ -43,7 +43,7 @@ class Record(TypedDict):
     episodes: int
     env_steps: int
     seconds: float
-    # Lines of older runs, or of others, may lack the rest.
+    # Lines of older runs, or written by others, may lack the rest.
     return_mean: NotRequired[float | None]
     return_best: NotRequired[float | None]
     novelty_mean: NotRequired[float | None]
@@ -67,7 +67,7 @@ def record_of(report: Report, seconds: float, duration: float, env_steps: int) -
 
 
 def read_generations(path: Path) -> Iterator[dict[str, Any]]:
-    """The generations of a log; a torn last line and the marks of gaps are left out."""
+    """The generations in a log, without a torn last line and without the marks of gaps."""
     return (r for r in _records(path) if "generation" in r and _numeric(r))
 
 
@@ -88,7 +88,7 @@ def read_metrics(path: Path) -> tuple[list[Record], int]:
 
 
 def metrics_in(line: bytes) -> dict[str, Any] | None:
-    """A generation or a gap of metrics.jsonl; None if the line is torn, or not one of ours."""
+    """A generation or a gap in metrics.jsonl; None if the line is torn or not one of ours."""
     record = numbers_in(line)
     if record is None or "generation" not in record or _complete(record):
         return record
@@ -96,7 +96,7 @@ def metrics_in(line: bytes) -> dict[str, Any] | None:
 
 
 def is_generation(line: dict[str, Any]) -> TypeGuard[Record]:
-    """Whether what `metrics_in` read is a generation, or the mark of a gap."""
+    """Whether a record from `metrics_in` is a generation, not the mark of a gap."""
     return "generation" in line
 
 
@@ -107,7 +107,7 @@ def numbers_in(line: bytes) -> dict[str, Any] | None:
 
 
 def refuse_unreadable(path: Path) -> None:
-    """CheckpointRefused where a log is not one that can be read to its end."""
+    """CheckpointRefused if a log cannot be read to its end."""
     if os.path.lexists(path):
         with regular_file(path, LARGEST_LOG) as (file, _):
             for _ in lines_in(file, LONGEST_LINE):
@@ -115,7 +115,7 @@ def refuse_unreadable(path: Path) -> None:
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:
-    """What can be read of the lines: generations and gaps."""
+    """The lines that can be read: generations and gaps."""
     if not os.path.lexists(path):
         return
     with regular_file(path, LARGEST_LOG) as (file, _):
@@ -134,11 +134,11 @@ def _record_in(line: bytes) -> dict[str, Any] | None:
 
 
 def _numeric(record: dict[str, Any]) -> bool:
-    """Whether all that we write are numbers; what others add may be anything."""
+    """Whether all columns that we write are numbers; columns of others may be anything."""
     lists = [record.get(name, []) for name in LISTS]
     if not all(isinstance(numbers, list) for numbers in lists):
         return False
-    values = [*map(record.get, COLUMNS), *chain(*lists)]  # tens of thousands of lines: be quick
+    values = [*map(record.get, COLUMNS), *chain(*lists)]  # quick, for tens of thousands of lines
     if not NUMBERS.issuperset(map(type, values)):
         return False
     numbers = [x for x in values if x is not None]
@@ -157,7 +157,7 @@ def _complete(record: dict[str, Any]) -> bool:
 
 
 def _last(record: dict[str, Any]) -> int:
-    """The last generation that a line speaks of."""
+    """The last generation of a line, which may be a gap."""
     return int(record["generation"] if "generation" in record else record["gap"][1])
 
 
@@ -166,11 +166,10 @@ def _first(record: dict[str, Any]) -> int:
 
 
 class GenerationLog:
-    """Appends a line a generation, cut back to `generation` first: none appears twice.
+    """Appends one line per generation. It first cuts the log back to `generation`.
 
-    A full disk does not stop training: the lines are dropped with a warning, and a line
-    {"gap": [first, last]} marks them once there is room again, as it marks those that a checkpoint
-    has survived.
+    A full disk does not stop training: lines are dropped with a warning, and a line
+    {"gap": [first, last]} marks them later, as well as lines lost before a later checkpoint.
     """
 
     def __init__(self, path: Path, generation: int):
@@ -182,8 +181,8 @@ class GenerationLog:
         last = max(map(_last, kept), default=0)
         self.gap = [last + 1, generation] if last < generation else []
         self.synced = self._size()
-        self.unsynced: list[dict[str, Any]] = []  # written after that
-        self.failing = self.in_doubt = False  # whether the last line, the last sync failed
+        self.unsynced: list[dict[str, Any]] = []  # written since the last sync
+        self.failing = self.in_doubt = False  # whether the last write failed, or the last sync
 
     def write(self, record: dict[str, Any]) -> None:
         error = self._append([{"gap": self.gap}, record] if self.gap else [record])
@@ -200,10 +199,10 @@ class GenerationLog:
         self.gap, self.failing = [], False
 
     def sync(self) -> None:
-        """What was written, on the disk; where that fails, it is tried again at the next sync.
+        """Force all lines to the disk; if that fails, the next sync tries again.
 
-        A system that could not write may have dropped the lines, and says so only once: they are
-        written anew.
+        After a failed sync the system may have dropped the lines, and it reports this only once.
+        So they are written again.
         """
         try:
             os.fsync(self.file.fileno())
@@ -221,7 +220,7 @@ class GenerationLog:
             self.gap = [_first(lines[0]), self.gap[1] if self.gap else _last(lines[-1])]
 
     def _append(self, records: list[dict[str, Any]]) -> OSError | None:
-        """All of these lines at the end, or why there is none of them."""
+        """Append all of these lines, or none of them and return why."""
         data, start = "".join(json.dumps(r) + "\n" for r in records).encode(), self._size()
         try:
             if self.file.write(data) != len(data):
@@ -234,7 +233,7 @@ class GenerationLog:
 
     def _warn(self, error: OSError) -> None:
         if not self.failing and not self.in_doubt:
-            log.warning("%s is not being written: %s. Training goes on.", self.path.name, error)
+            log.warning("%s cannot be written: %s. Training goes on.", self.path.name, error)
 
     def _cut(self, size: int) -> None:
         with suppress(OSError):  # a device has no size
@@ -256,7 +255,7 @@ class GenerationLog:
 
 
 class TensorBoard:
-    """One event per generation with all its numbers. A full disk ends it, with a warning."""
+    """Writes one event per generation, with all its numbers; a full disk ends it with a warning."""
 
     def __init__(self, directory: Path, generation: int):
         from tensorboardX.proto.event_pb2 import Event, SessionLog  # type: ignore[attr-defined]
@@ -271,7 +270,7 @@ class TensorBoard:
         except OSError as error:  # a file in its place, for example
             log.warning("TensorBoard events are not written: %s. Training goes on.", error)
         self._put(Event(wall_time=time.time(), file_version="brain.Event:2"))
-        if generation:  # what was written beyond the checkpoint is void
+        if generation:  # events after the checkpoint are void
             start = SessionLog(status=SessionLog.START)
             self._put(Event(wall_time=time.time(), step=generation + 1, session_log=start))
 
@@ -294,10 +293,10 @@ class TensorBoard:
             self.writer.write(event.SerializeToString())
             self.writer.flush()
         except OSError as error:
-            log.warning("TensorBoard events are not written any more: %s.", error)
+            log.warning("TensorBoard events are no longer written: %s.", error)
             self.writer = None
 
     def close(self) -> None:
         if self.writer is not None:
-            with suppress(OSError):  # every event was flushed, or is warned of
+            with suppress(OSError):  # every event was flushed, or gave a warning
                 self.writer.close()

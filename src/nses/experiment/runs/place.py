@@ -1,4 +1,4 @@
-"""Paths of users are relative, and an environment may change the working directory."""
+"""The working directory: users' paths are relative to it, and an environment may change it."""
 
 import os
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from nses.experiment.runs.storage import StorageFailed
 
 @contextmanager
 def same_place() -> Iterator[None]:
-    """The working directory is the same afterwards, whatever happened inside."""
-    here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)  # it may be renamed meanwhile
+    """Restore the working directory afterwards, whatever happens inside."""
+    here = os.open(".", os.O_RDONLY | os.O_DIRECTORY)  # not by name: it may be renamed meanwhile
     try:
         yield
     finally:

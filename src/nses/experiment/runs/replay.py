@@ -1,4 +1,4 @@
-"""Any policy of any past generation, from the seed and the history: nothing is simulated."""
+"""Rebuild any policy of any past generation from the seed and the history; nothing is simulated."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -29,29 +29,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """A policy of the past: the member that generation `generation` updated, or a candidate."""
+    """A past policy: a member after `generation` generations, or a candidate of that generation."""
 
     generation: int
     member: int
     candidate: int | None
     theta: Vector
     moments: Moments
-    episodes: Candidates  # that were played with it
-    logged: float | None  # what they came to: a return, or a mean; None where it was not written
+    episodes: Candidates  # in which it was played
+    logged: float | None  # their return, or the mean; None if the log does not have it
 
 
 @dataclass(frozen=True, eq=False)
 class Replayed:
-    """The episodes of a policy of the past, played again, in the order in which they were."""
+    """The episodes of a past policy, played again in their original order."""
 
     returns: np.ndarray
     lengths: np.ndarray
-    behavior: Characterization  # of the first
-    errors: list[str]  # tracebacks of episodes that failed
+    behavior: Characterization  # of the first episode
+    errors: list[str]  # tracebacks of failed episodes
 
     @property
     def score(self) -> float:
-        """The mean of those that did not fail; NaN if all did."""
+        """The mean of the episodes that did not fail; NaN if all did."""
         known = self.returns[np.isfinite(self.returns)]
         return float(known.mean()) if len(known) else np.nan
 
@@ -64,7 +64,7 @@ def parse_past(which: str) -> dict[str, int]:
     whole = len(names) == len(numbers) and all(number.isdecimal() for number in numbers)
     if names not in known or not whole:
         raise UsageError(
-            "a policy of the past is generation:G, generation:G:member:J or "
+            "a past policy is generation:G, generation:G:member:J or "
             f"generation:G:candidate:I, got {which!r}."
         )
     return dict(zip(names, map(int, numbers), strict=True))
@@ -73,14 +73,16 @@ def parse_past(which: str) -> dict[str, int]:
 def rebuild(
     run: "Run", generation: int, *, member: int | None = None, candidate: int | None = None
 ) -> Replay:
-    """The policy, bit for bit as it was trained.
+    """The policy, bit for bit as it was in training.
 
-    A candidate of generation G is a perturbation of the member that G chose, before its update;
-    without one, the policy is the member that G updated (or another one), after that.
+    A candidate of generation G is a perturbation of the member that G selected, before its update.
+    Without a candidate, the policy is the member that G updated (or `member`), after that update.
     """
     members, n = run.config.members, run.config.n
     if generation < (0 if candidate is None else 1):
-        raise UsageError(f"generations are counted from 1 (0: the first members), got {generation}")
+        raise UsageError(
+            f"generations are counted from 1 (0: the initial members), got {generation}."
+        )
     if member is not None and not 0 <= member < members:
         raise UsageError(f"member must be from 0 to {members - 1}, got {member}.")
     if candidate is not None and not 0 <= candidate < n:
@@ -94,7 +96,7 @@ def rebuild(
         since = max((t for t, line in lines.items() if line.member == m), default=0)
         seeds = episode_seeds(
             run.config.seed, since, m, Purpose.EVALUATION, run.config.evaluation_episodes
-        )  # as it was played when it was updated last
+        )  # those after its last update
         episodes = Candidates(rebuilt.theta, rebuilt.moments, seeds)
         score = _score(run, since, m)
         return Replay(generation, m, None, rebuilt.theta, rebuilt.moments, episodes, score)
@@ -111,7 +113,7 @@ def rebuild(
 
 
 def play(run: "Run", past: Replay, task: Task | None = None) -> Replayed:
-    """The very episodes that were played then: the returns are those of the log."""
+    """Play the original episodes again: the returns should be those of the log."""
     plan = plan_of(run.config, run.task(task), run.family)
     job, epsilon = jobs.job_of(past.episodes, archive.empty(0)), past.episodes.epsilon
     i = past.candidate
@@ -126,7 +128,7 @@ def play(run: "Run", past: Replay, task: Task | None = None) -> Replayed:
 
 
 def answer(past: Replay, played: Replayed) -> dict[str, Any]:
-    """What was replayed, what came of it, and whether that is what the log says."""
+    """What was replayed, its return, and whether that is the logged return."""
     name = f"generation:{past.generation}"
     name += f":member:{past.member}" if past.candidate is None else f":candidate:{past.candidate}"
     score, logged = played.score, past.logged
@@ -146,7 +148,7 @@ def answer(past: Replay, played: Replayed) -> dict[str, Any]:
 
 
 def _search(run: "Run") -> Search:
-    """The search of the run, without anything to play in."""
+    """The search of the run, which cannot play episodes."""
     config = run.config
     policy = run.family
     table = np.empty(table_size(policy.size), np.float32)
@@ -156,7 +158,7 @@ def _search(run: "Run") -> Search:
 
 
 def _nothing_is_played(candidates: Candidates, archive: Archive) -> Evaluation:
-    raise AssertionError("a replay follows from the log alone")
+    raise AssertionError("rebuilding a policy plays no episodes")
 
 
 def _lines(run: "Run", search: Search, generation: int) -> dict[int, Line]:
@@ -168,33 +170,33 @@ def _lines(run: "Run", search: Search, generation: int) -> dict[int, Line]:
     if generation and generation not in lines:
         last = max((r["generation"] for r in run.metrics), default=0)
         raise UsageError(
-            f"{run.path} has no history of generation {generation}; it has got to {last}."
+            f"{run.path} has no generation {generation}; its last one is {last}."
             if generation > last
             else f"the history of generation {generation} is missing in {run.path}: the disk was "
-            "full then, or the run is older than nses 0.2."
+            "full then, or an older nses made the run and kept no history."
         )
     return lines
 
 
 def _member(run: "Run", search: Search, lines: dict[int, Line], generation: int, m: int) -> Member:
-    """Member m after `generation` generations, from the nearest checkpoint before, or its birth."""
+    """Member m after `generation` generations, from the nearest earlier checkpoint or its birth."""
     try:
         state = checkpoint.load(run.path / checkpoint.DIRECTORY, at_most=generation).state
         member, since = state.members[m], state.generation
-    except CheckpointRefused:  # none is that old, or none is whole: the beginning will do
+    except CheckpointRefused:  # none is that old, or none is valid: start from the beginning
         member, since = search.newborn(m), 0
     missing = [t for t in range(since + 1, generation + 1) if t not in lines]
     if missing:
         raise CheckpointRefused(
-            f"the history of generation {missing[0]} is missing in {run.path}, and what comes "
-            f"after it, up to the next checkpoint, cannot be rebuilt without."
+            f"the history of generation {missing[0]} is missing in {run.path}; without it, the "
+            f"generations from there to the next checkpoint cannot be rebuilt."
         )
     for t in range(since + 1, generation + 1):
         line = lines[t]
         if line.member == m:
             candidates = search.perturb(member, t - 1)
             member, _ = search.update(member, candidates, line.evaluation, line.weight)
-    return replace(member, behavior=np.empty(0))  # of an older one
+    return replace(member, behavior=np.empty(0))  # not the checkpoint's, which is older
 
 
 def _score(run: "Run", generation: int, member: int) -> float | None:

@@ -44,18 +44,18 @@ class Run:
     path: Path
     config: Config
     facts: Facts
-    versions: dict[str, str]  # with which it was begun
-    own_task: bool = False  # whether its task is an object that has no name
-    command: str = "unknown"  # with which it was begun
-    own_policy: str = ""  # the class of the policy, where it is an object that has no name
+    versions: dict[str, str]  # at the start of the run
+    own_task: bool = False  # whether the task was passed as an object and cannot be found by name
+    command: str = "unknown"  # that started the run
+    own_policy: str = ""  # the class of the policy if it was passed as an object, else empty
     brought: Policy | None = field(default=None, repr=False, compare=False)  # that object
     resumptions: tuple[Resumption, ...] = ()
 
     def policy(self, which: str = "best") -> "TrainedPolicy":
         """A policy as a function of an observation.
 
-        best, final (the member updated last), member:I, or one of the past: generation:G is the
-        member that generation G updated, generation:G:candidate:I a candidate of it.
+        best, final (the member updated last), member:I, or a past one: generation:G is the member
+        that generation G updated, generation:G:candidate:I is one of its candidates.
         """
         theta, moments = self.parameters(which)
         return TrainedPolicy(self, which, theta, moments)
@@ -82,7 +82,7 @@ class Run:
         return members[int(number)].theta, members[int(number)].moments
 
     def _updated(self, state: State) -> int:
-        """The member updated last; a checkpoint of format 1 leaves that to the metrics."""
+        """The member updated last; a checkpoint of format 1 does not record it, the metrics do."""
         if state.updated is not None:
             return state.updated
         updated = [r["member"] for r in self.metrics if r["generation"] <= state.generation]
@@ -94,12 +94,12 @@ class Run:
         return read_metrics(self.path / METRICS)[0]
 
     def look(self) -> Snapshot:
-        """What its files hold now, each read once; the properties below look anew every time."""
+        """What its files hold now, each read once; the properties below read them again."""
         return Snapshot(self.path, self.config.generations, self._say)
 
     @property
     def state(self) -> State:
-        """The newest valid checkpoint; one that was refused for it is said."""
+        """The newest valid checkpoint; warns about newer ones that were refused."""
         return self.look().state
 
     @property
@@ -114,7 +114,7 @@ class Run:
 
     @property
     def newest(self) -> State | Ending:
-        """What is newer, the newest valid checkpoint or the ending; what was refused is said."""
+        """The newer of the newest valid checkpoint and the ending; warns about refused ones."""
         return self.look().newest
 
     @property
@@ -124,29 +124,29 @@ class Run:
 
     @property
     def ending(self) -> Ending | None:
-        """What was written when the run ended last; None if it has not ended yet, or is damaged."""
+        """The last ending of the run; None if it has not ended yet, or its file is damaged."""
         return self.look().ending
 
     @property
     def finished(self) -> bool:
-        """Whether all its generations are done and its best policy is tested."""
+        """Whether all generations are done and the best policy is re-tested."""
         return self.look().finished
 
     @property
     def digest(self) -> str:
-        """SHA-256 of all that the promise of repeatability covers."""
+        """SHA-256 of everything that the same seed promises to repeat."""
         return self.look().digest
 
     @property
     def reference(self) -> Reference | None:
-        """What its policies compare pixels with; None for those that see none."""
+        """The reference batch of virtual batch norm; None for policies that see no pixels."""
         if not (self.path / REFERENCE).exists():
             return None
         (batch,) = checkpoint.load_archive(self.path / REFERENCE).traces
         return batch.reshape(len(batch), *PIXELS)
 
     def _say(self, *sentences: str) -> None:
-        """Warnings, each once."""
+        """Warn, with each sentence only once."""
         for sentence in sentences:
             if sentence not in self._said:
                 self._said.add(sentence)
@@ -157,41 +157,41 @@ class Run:
         return set()
 
     def task(self, own: Task | None = None) -> Task:
-        """The task of this run; a Task of one's own has to be brought along."""
+        """The task of this run; if it was trained on a Task object, pass that object again."""
         if own is None and self.own_task:
             raise UsageError(
-                f"{self.path} was trained on a Task object, which only Python can bring along: "
-                "nses.resume(run_dir, task=...) or nses.evaluate(run, task=...)."
+                f"{self.path} was trained on a Task object, which has to be passed again, in "
+                "Python: nses.resume(run_dir, task=...) or nses.evaluate(run, task=...)."
             )
         return task_of(self.config, own)
 
     @property
     def user_policy(self) -> Policy | None:
-        """The Policy object of this run, which has to be brought along; None if it is built in."""
+        """The Policy object of this run, which `load` has to be given; None if it is built in."""
         if self.own_policy and self.brought is None:
             raise UsageError(
-                f"{self.path} was trained with a policy of your own ({self.own_policy}), which "
-                "only Python can bring along: nses.load(run_dir, policy=...) for a run to look at "
-                "or to evaluate, nses.resume(run_dir, policy=...) to continue it."
+                f"{self.path} was trained with a policy of your own ({self.own_policy}), which has "
+                "to be passed again, in Python: nses.load(run_dir, policy=...) to look at the run "
+                "or to evaluate it, nses.resume(run_dir, policy=...) to continue it."
             )
         return self.brought
 
     @property
     def family(self) -> Policy:
-        """The policy of this run, which makes actions of parameters and observations."""
+        """The policy of this run, which turns parameters and observations into actions."""
         own = self.user_policy
         reference = self.reference if own is None else None
         return policy_of(self.config, self.facts, reference, own)
 
 
 def save_reference(path: Path, reference: Reference) -> None:
-    """In the format of an archive, as a trace of that many states."""
+    """Store a reference batch in the format of an archive, as one trace."""
     batch = reference.reshape(len(reference), -1)
     checkpoint.save_archive(path / REFERENCE, archive_of([batch]))
 
 
 class TrainedPolicy:
-    """What was learned: `policy(observation)` is the action."""
+    """A trained policy: `policy(observation)` is the action."""
 
     def __init__(self, run: Run, which: str, theta: NDArray[np.float32], moments: Moments):
         self.run, self.which, self.theta, self.moments = run, which, theta, moments
@@ -207,7 +207,7 @@ class TrainedPolicy:
         self.reset()
 
     def reset(self) -> None:
-        """Begins another episode: a policy that remembers forgets the last one."""
+        """Start another episode: a policy with state forgets the last one."""
         self._respond = self._policy.bind(self.theta, self.moments)
 
     def __call__(self, observation: Any) -> Any:
@@ -218,14 +218,14 @@ class TrainedPolicy:
 
 
 def load(directory: str | Path, policy: Policy | None = None) -> Run:
-    """The run in a directory; one with a policy of your own needs it to act, not to be looked at.
+    """The run in a directory. If it was trained with a policy of your own, pass that to use it.
 
-    Its parameters are those of `policy`, which must be as it was in training.
+    `policy` must be the same as in training. Looking at the numbers of a run does not need it.
     """
     path = Path(directory)
     said = read_document(path)
     if policy is not None and not said.own_policy:
-        raise UsageError(f"{path} was trained with a built-in policy; load it without your own.")
+        raise UsageError(f"{path} was trained with a built-in policy; load it without policy=.")
     return Run(
         path,
         replace(said.config, run_dir=str(path)),

@@ -1,4 +1,4 @@
-"""The directory of checkpoints: what is in it, and what goes."""
+"""The directory of checkpoints: what is in it, and what is removed."""
 
 import os
 import re
@@ -13,7 +13,7 @@ UNCOMMITTED = re.compile(r"\.(writing|replaced)-([0-9]{6,18})-[0-9a-f]{8}")
 
 
 def stored(directory: Path) -> list[tuple[int, Path]]:
-    """All that may be a checkpoint, newest first, also one that a crash left half replaced."""
+    """Everything that may be a checkpoint, newest first, including one left half replaced."""
     found: list[tuple[int, bool, Path]] = []
     for name in names(directory):
         if match := COMMITTED.fullmatch(name):
@@ -24,7 +24,7 @@ def stored(directory: Path) -> list[tuple[int, Path]]:
 
 
 def retire(directory: Path, generation: int, keep_last: int, keep_every: int) -> None:
-    """Remove all but the last few and every m-th; what is newer than `generation` stays."""
+    """Remove all but the last few and every m-th; those newer than `generation` stay."""
     older = [(g, path) for g, path in stored(directory) if g <= generation]
     for g, path in older[keep_last:]:
         if g % keep_every:
@@ -32,7 +32,7 @@ def retire(directory: Path, generation: int, keep_last: int, keep_every: int) ->
 
 
 def sweep(directory: Path, phase: str) -> None:
-    """Remove what is left on its way in ("writing") or out ("replaced")."""
+    """Remove what a crash has left of a checkpoint in this phase: "writing" or "replaced"."""
     for name in names(directory):
         match = UNCOMMITTED.fullmatch(name)
         if match and match[1] == phase:
@@ -40,13 +40,13 @@ def sweep(directory: Path, phase: str) -> None:
 
 
 def discard(path: Path) -> None:
-    """Remove a directory of ours; one with anything foreign in it stays as it is."""
+    """Remove a directory of ours, unless there is anything foreign in it."""
     if path.is_symlink() or not path.is_dir():
         return
     with os.scandir(path) as entries:
         ours = {x.name: x.name in FILES and x.is_file(follow_symlinks=False) for x in entries}
     if all(ours.values()):
-        for name in sorted(ours):  # the manifest first: the rest is no checkpoint
+        for name in sorted(ours):  # the manifest first: without it, the rest is not a checkpoint
             os.unlink(path / name)
         os.rmdir(path)
 

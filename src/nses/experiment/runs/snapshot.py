@@ -1,4 +1,4 @@
-"""What the files of a run hold at a moment, each read and verified once, when it is asked for."""
+"""The files of a run at one moment, each read and verified once, when first needed."""
 
 import shlex
 from collections.abc import Callable
@@ -21,8 +21,8 @@ class Snapshot:
     """`Run.look()` gives one."""
 
     path: Path
-    generations: int  # of the settings
-    warn: Callable[..., None]  # of what was refused, in sentences
+    generations: int  # of the configuration
+    warn: Callable[..., None]  # takes sentences about refused files
 
     @cached_property
     def records(self) -> list[Record]:
@@ -41,7 +41,7 @@ class Snapshot:
 
     @property
     def state(self) -> State:
-        """The newest valid checkpoint; one that was refused for it is said."""
+        """The newest valid checkpoint; warns about newer ones that were refused."""
         if isinstance(self.loaded, CheckpointRefused):
             raise self.loaded
         self.warn(*self.loaded.notes)
@@ -49,7 +49,7 @@ class Snapshot:
 
     @cached_property
     def ending(self) -> Ending | None:
-        """What was written when the run ended last; None if it has not ended yet, or is damaged."""
+        """The last ending of the run; None if it has not ended yet, or its file is damaged."""
         try:
             end = read_ending(self.path)
         except NewerFormat:
@@ -62,12 +62,12 @@ class Snapshot:
             return end
         try:
             return replace(end, generation=max(end.best.generation, self.state.generation))
-        except CheckpointRefused:  # it was at least there
+        except CheckpointRefused:  # it ended there or later
             return replace(end, generation=end.best.generation)
 
     @cached_property
     def newest(self) -> State | Ending:
-        """What is newer, the newest valid checkpoint or the ending; what was refused is said."""
+        """The newer of the newest valid checkpoint and the ending; warns about refused ones."""
         end = self.ending
         if end is None:
             return self.state
@@ -91,7 +91,7 @@ class Snapshot:
 
     @property
     def finished(self) -> bool:
-        """Whether all its generations are done and its best policy is tested."""
+        """Whether all generations are done and the best policy is re-tested."""
         end = self.ending
         if end is None or not end.returns:
             return False
@@ -120,15 +120,15 @@ class Snapshot:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of all that the promise of repeatability covers."""
+        """SHA-256 of everything that the same seed promises to repeat."""
         state = self.state
         records = (r for r in self.records if r["generation"] <= state.generation)
         return checkpoint.digest(state, records)
 
 
 def _refused(loaded: Loaded | CheckpointRefused) -> list[str]:
-    """Why the newest checkpoint is not what is used."""
+    """Why the newest checkpoint is not used."""
     if isinstance(loaded, CheckpointRefused):
         return [str(loaded)]
     older = f"The newest checkpoint is that of generation {loaded.state.generation}."
-    return list(loaded.notes[:-1]) or [older]  # the last one says what is used in its place
+    return list(loaded.notes[:-1]) or [older]  # the last note says what is used instead

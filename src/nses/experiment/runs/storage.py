@@ -1,4 +1,4 @@
-"""Names, files and locks of a run directory, against crashes, full disks and hostile input."""
+"""Names, files and locks of a run directory, safe from crashes, full disks and hostile input."""
 
 import errno
 import fcntl
@@ -20,17 +20,17 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def safe_name(name: str) -> str:
-    """`name`, if it can be one component of a path on any system and nothing else."""
+    """`name`, if it is a valid component of a path on any system; UsageError otherwise."""
     if not NAME.fullmatch(name):
         raise UsageError(
-            f"a name has 1 to {LONGEST_NAME} letters, digits, '.', '_' or '-' and begins with a "
-            f"letter or a digit, got {_shown(name)}; choose another one."
+            f"a name must have 1 to {LONGEST_NAME} letters, digits, '.', '_' or '-' and begin with "
+            f"a letter or a digit, got {_shown(name)}; choose another one."
         )
     return name
 
 
 def contained(directory: str | Path, name: str) -> Path:
-    """The resolved path of `name` (components between '/') in a directory it does not leave."""
+    """The resolved path of `name` (components separated by '/'), which must be in the directory."""
     for component in name.split("/"):
         safe_name(component)
     base = Path(os.path.realpath(directory))
@@ -45,7 +45,7 @@ def contained(directory: str | Path, name: str) -> Path:
 def slug(task_name: str) -> str:
     """A task name as one component of a path: ALE/Pong-v5 is ALE__Pong-v5, a.b:C is a.b--C.
 
-    Where that alone would lose a difference between two names, a part of a hash keeps it.
+    If other characters have to be replaced, part of a hash keeps different names different.
     """
     if (
         len(task_name) > LONGEST_NAME
@@ -54,8 +54,8 @@ def slug(task_name: str) -> str:
         or any(part in ("", ".", "..") for part in task_name.split("/"))
     ):
         raise UsageError(
-            "a task is named by a Gymnasium id such as CartPole-v1 or ALE/Pong-v5, or by "
-            f"module:attribute, in at most {LONGEST_NAME} characters, got {_shown(task_name)}."
+            "a task must be a Gymnasium id such as CartPole-v1 or ALE/Pong-v5, or "
+            f"module:attribute, of at most {LONGEST_NAME} characters, got {_shown(task_name)}."
         )
     readable = task_name.replace("/", "__").replace(":", "--")
     component = re.sub(r"[^A-Za-z0-9._-]", "-", readable).lstrip("._-")
@@ -67,7 +67,7 @@ def slug(task_name: str) -> str:
 
 @contextmanager
 def storing(path: Path) -> Iterator[None]:
-    """Whatever the system refuses while `path` is written is a StorageFailed that says so."""
+    """Turn an OSError while `path` is written into a StorageFailed that names it."""
     try:
         yield
     except StorageFailed:
@@ -75,19 +75,19 @@ def storing(path: Path) -> Iterator[None]:
     except OSError as error:
         raise StorageFailed(
             f"could not write {path}: {error.strerror or error}. "
-            "Make room, or check that the directory exists and may be written."
+            "Make room, or check that the directory exists and is writable."
         ) from error
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """All of `data` at `path`, or what was there before, whenever the machine stops."""
+    """Write `data` to `path`; after a crash, `path` holds all of it or what was there before."""
     with replacing(path) as temporary, storing(path):
         write_synced(temporary, data)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path to write at; what is there at the end replaces `path`."""
+    """A temporary path to write to; at the end, that file replaces `path`."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.writing")
     with storing(path):
         _remove_leftovers(path)
@@ -96,7 +96,7 @@ def replacing(path: Path) -> Iterator[Path]:
         with storing(path):
             os.replace(temporary, path)
     except BaseException:
-        with suppress(OSError):  # the first error is the one to tell
+        with suppress(OSError):  # the first error is the one to report
             temporary.unlink(missing_ok=True)
         raise
     with storing(path):
@@ -104,7 +104,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_synced(path: Path, data: bytes) -> None:
-    """A new file, on the disk and not only on its way there."""
+    """Write a new file and wait until it is on the disk."""
     with open(path, "xb") as file:
         file.write(data)
         file.flush()
@@ -112,12 +112,12 @@ def write_synced(path: Path, data: bytes) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """The names in a directory, on the disk."""
+    """Wait until the names in a directory are on the disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
     except OSError as error:
-        if error.errno != errno.EINVAL:  # some network file systems cannot, and need not
+        if error.errno != errno.EINVAL:  # some network file systems cannot do this, nor need it
             raise
     finally:
         os.close(descriptor)
@@ -125,9 +125,9 @@ def sync_directory(path: Path) -> None:
 
 @contextmanager
 def regular_file(path: Path, largest: int = sys.maxsize) -> Iterator[tuple[BinaryIO, int]]:
-    """A file open for reading, and its size; no link, pipe or device takes its place.
+    """A file open for reading, and its size; a link, a pipe or a device is refused.
 
-    Every file of a run is read through this: it never waits, and never opens what is too large.
+    Every file of a run is read through this: it never blocks, and refuses files that are too large.
     """
     try:
         with open(path, "rb", opener=_open_in_place) as file:
@@ -136,7 +136,7 @@ def regular_file(path: Path, largest: int = sys.maxsize) -> Iterator[tuple[Binar
                 raise CheckpointRefused(f"{path.name} is not a regular file")
             if status.st_size > largest:
                 raise CheckpointRefused(
-                    f"{path.name} has {status.st_size:,} bytes, more than any of ours"
+                    f"{path.name} has {status.st_size:,} bytes, more than nses ever writes"
                 )
             yield file, status.st_size
     except OSError as error:
@@ -144,11 +144,11 @@ def regular_file(path: Path, largest: int = sys.maxsize) -> Iterator[tuple[Binar
             f"{path.name} cannot be read ({error.strerror or error})"
         ) from error
     except MemoryError as error:
-        raise CheckpointRefused(f"{path.name} needs more memory than there is") from error
+        raise CheckpointRefused(f"{path.name} needs more memory than is available") from error
 
 
 def lines_in(file: BinaryIO, longest: int) -> Iterator[bytes]:
-    """Line by line to the end of a file; CheckpointRefused where one is longer than any of ours."""
+    """The lines of a file; CheckpointRefused if one has more than `longest` bytes."""
     while line := file.readline(longest + 1):
         if len(line) > longest:
             raise CheckpointRefused(
@@ -184,7 +184,7 @@ class DirectoryLock:
         self._descriptor = descriptor
 
     def close(self) -> None:
-        """Let the next one in; the file stays, since removing it would let in two."""
+        """Release the lock. The file stays: if it were removed, two processes could lock it."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -201,16 +201,16 @@ def _shown(name: str) -> str:
 
 
 def _open_in_place(path: str | Path, flags: int, mode: int = 0o666) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, mode)  # a pipe would wait for ever
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, mode)  # a pipe would block for ever
 
 
 def _remove_leftovers(path: Path) -> None:
-    """Temporaries of `path` whose writers are dead (or were this process: identifiers return)."""
+    """Remove temporaries of `path` whose writers are dead (or had our process id, reused)."""
     pattern = re.compile(rf"\.{re.escape(path.name)}\.([1-9][0-9]{{0,9}})\.writing")
     for name in os.listdir(path.parent):
         match = pattern.fullmatch(name)
         if match and (int(match[1]) == os.getpid() or not _alive(int(match[1]))):
-            with suppress(FileNotFoundError):  # another one may have removed it
+            with suppress(FileNotFoundError):  # another process may have removed it
                 os.unlink(path.parent / name)
 
 

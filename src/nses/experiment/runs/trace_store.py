@@ -1,6 +1,6 @@
-"""Traces on disk, each of them once, in a file named by its SHA-256; checkpoints refer to them.
+"""Traces on disk, each stored once, in a file named by its SHA-256; checkpoints refer to them.
 
-An Atari trace has 640 KB, and every checkpoint of a run needs all that came before it.
+An Atari trace has 640 KB, and every checkpoint of a run needs all traces before it.
 """
 
 import os
@@ -39,10 +39,10 @@ UNFINISHED = re.compile(r"\.writing-[0-9a-f]{64}")
 
 
 def keep(directory: Path, traces: Tensors) -> Table:
-    """Store traces, and return what a manifest has to say of each to find it again.
+    """Store traces, and return the entries by which a manifest finds them again.
 
-    One that is there already is compared to the last byte, and replaced where it has gone bad:
-    all checkpoints share it, and the run that saves them still knows what it was.
+    A trace that is already stored is compared to the last byte, and replaced if it is damaged:
+    all checkpoints share it, and the run that saves still has the right bytes.
     """
     if not traces:
         return {}
@@ -59,7 +59,7 @@ def keep(directory: Path, traces: Tensors) -> Table:
 
 
 def fetch(directory: Path, entries: Any) -> Tensors:
-    """The traces of such entries; those that share a file share their memory."""
+    """The traces of these entries; those that share a file share their memory."""
     wanted = {name: _checked(entry) for name, entry in mapping(entries).items()}
     files = set(wanted.values())
     if files and not _is_ours(directory):
@@ -72,7 +72,7 @@ def fetch(directory: Path, entries: Any) -> Tensors:
 
 
 def seals(entries: Any) -> set[str]:
-    """The SHA-256 of all traces that such entries refer to."""
+    """The SHA-256 of all traces that these entries refer to."""
     return {_checked(entry)[1] for entry in mapping(entries).values()}
 
 
@@ -86,19 +86,19 @@ def stored(directory: Path) -> set[str]:
 
 
 def remove(directory: Path, unused: Iterable[str]) -> None:
-    """Remove traces that nothing refers to any more."""
+    """Remove traces that are no longer referred to."""
     for seal in sorted(unused):
         os.unlink(_path(directory, seal))
 
 
 def _make(directory: Path) -> None:
-    """The directory, without what a crash has left in it."""
+    """Make the directory, and remove what a crash has left in it."""
     if not os.path.lexists(directory):
         directory.mkdir()
         sync_directory(directory.parent)
     if not _is_ours(directory):
         raise StorageFailed(
-            f"could not write in {directory}: it is a link or a file, and should be a directory. "
+            f"could not write in {directory}: it should be a directory, but is a link or a file. "
             "Move it away."
         )
     with os.scandir(directory) as files:
@@ -108,15 +108,15 @@ def _make(directory: Path) -> None:
 
 
 def _write(directory: Path, seal: str, data: bytes) -> None:
-    """A file takes its name once it is on the disk, and has come back as it was written."""
+    """Write a trace; it gets its name once it is on the disk and reads back as written."""
     temporary = directory / f".writing-{seal}"
     try:
         write_synced(temporary, data)
         if not _holds(temporary, data):
-            raise StorageFailed(f"{_path(directory, seal)} did not come back as it was written.")
+            raise StorageFailed(f"{_path(directory, seal)} does not read back as it was written.")
         os.rename(temporary, _path(directory, seal))
     except BaseException:
-        with suppress(OSError):  # the first error is the one to tell
+        with suppress(OSError):  # the first error is the one to report
             temporary.unlink(missing_ok=True)
         raise
 
@@ -125,7 +125,7 @@ def _holds(path: Path, data: bytes) -> bool:
     try:
         with regular_file(path) as (file, size):
             return size == len(data) and file.read(size) == data
-    except CheckpointRefused:  # it is missing, or something else has its name
+    except CheckpointRefused:  # it is missing, or not a regular file
         return False
 
 
