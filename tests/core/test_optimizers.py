@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from nses.core.optimizers import OPTIMIZERS, adam, initial, sgd
+from nses.core.optimizers import OPTIMIZERS, adam, clipup, initial, sgd
 from nses.core.seeding import Purpose, generator
 
 D = 50
@@ -44,12 +44,32 @@ def test_sgd_follows_the_running_mean_of_the_gradient():
     np.testing.assert_allclose(climb(sgd, 100, 0.01)[0], theta, rtol=1e-4, atol=1e-5)
 
 
+def test_clipup_is_momentum_of_unit_gradients_with_a_speed_limit():
+    theta, v = np.zeros(D), np.zeros(D)
+    for g in gradients(100):
+        v = 0.9 * v + 0.01 * g / np.linalg.norm(g)
+        v = v * min(1.0, 0.02 / np.linalg.norm(v))
+        theta = theta + v
+    np.testing.assert_allclose(climb(clipup, 100, 0.01)[0], theta, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-3, 1e3, 1e300])
+def test_the_size_of_a_gradient_means_nothing_to_clipup(size):
+    g, state = np.array([3.0, -4.0]) * size, initial(2)
+    theta, state = clipup(np.zeros(2, np.float32), g, state, 0.5)
+    np.testing.assert_allclose(theta, [0.3, -0.4], rtol=1e-6)
+    theta, state = clipup(theta, g, state, 0.5)  # 0.9 + 1 steps: still within 2
+    np.testing.assert_allclose(theta, [0.87, -1.16], rtol=1e-6)
+    before, (theta, _) = theta, clipup(theta, g, state, 0.5)
+    np.testing.assert_allclose(theta - before, [0.6, -0.8], rtol=1e-6)  # at the limit, 2 · 0.5
+
+
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_every_optimizer_climbs_a_hill(name):
     top = np.array([1.0, -2.0, 0.5])
     theta, state = np.zeros(3, np.float32), initial(3)
-    for _ in range(500):
-        theta, state = OPTIMIZERS[name](theta, top - theta, state, 0.05)
+    for t in range(500):  # ever smaller steps: ClipUp's are as long at the top as on the way
+        theta, state = OPTIMIZERS[name](theta, top - theta, state, 0.05 * 0.99**t)
     np.testing.assert_allclose(theta, top, atol=0.01)
 
 

@@ -1,4 +1,4 @@
-"""Gradient ascent: Adam (the paper's) and SGD with momentum. The state is a value beside theta."""
+"""Gradient ascent: Adam (the paper's), SGD with momentum, ClipUp. State is a value beside theta."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
 
+FASTEST = 2.0  # steps of size lr that ClipUp's velocity may come to: its authors' rule
+
 
 @dataclass(frozen=True)
 class OptimizerState:
-    """Steps taken and the moment vectors, each (d,); SGD uses the first only."""
+    """Steps taken and the moment vectors, each (d,); SGD and ClipUp use the first only."""
 
     t: int
     m: Vector
@@ -54,4 +56,32 @@ def sgd(
     return theta, OptimizerState(state.t + 1, m.astype(np.float32), state.v)
 
 
-OPTIMIZERS: dict[str, Ascend] = {"adam": adam, "sgd": sgd}
+def clipup(
+    theta: Vector, g: NDArray[np.float64], state: OptimizerState, lr: float
+) -> tuple[Vector, OptimizerState]:
+    """ClipUp (Toklu et al. 2020): momentum 0.9 of unit gradients, at most 2 lr fast.
+
+    Every step has a length that lr alone decides, whatever the size of the gradient.
+    """
+    m = 0.9 * state.m.astype(np.float64) + lr * _unit(g)
+    speed = _length(m)
+    if speed > FASTEST * lr:
+        m *= FASTEST * lr / speed
+    theta = (theta + m).astype(np.float32)
+    return theta, OptimizerState(state.t + 1, m.astype(np.float32), state.v)
+
+
+def _unit(g: NDArray[np.float64]) -> NDArray[np.float64]:
+    """g / |g|, or 0 where there is no direction."""
+    largest = np.abs(g).max(initial=0.0)
+    if largest == 0.0:
+        return np.zeros_like(g)
+    g = g / largest  # first, so that no square overflows
+    return g / _length(g)
+
+
+def _length(x: NDArray[np.float64]) -> float:
+    return float(np.sqrt((x * x).sum()))
+
+
+OPTIMIZERS: dict[str, Ascend] = {"adam": adam, "sgd": sgd, "clipup": clipup}

@@ -65,7 +65,7 @@ class Config:
     l2: float = setting(0.005, symbol="l2", at_least=0)
     """Pull of the parameters towards zero, in units of the gradient without its factor 1/sigma."""
     optimizer: str = setting("adam", symbol="optimizer", among=OPTIMIZERS)
-    """Adam as in the paper, or SGD with momentum 0.9."""
+    """Adam as in the paper, SGD with momentum 0.9, or ClipUp: momentum 0.9 of unit gradients."""
     members: int = setting(5, symbol="M", at_least=1, at_most=10**4)
     """M, agents in the population."""
     k: int = setting(10, symbol="k", at_least=1, at_most=10**9)
