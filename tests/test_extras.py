@@ -1,4 +1,4 @@
-"""Extras: optional packages."""
+"""Extras: optional dependencies."""
 
 import importlib
 import tomllib

@@ -13,7 +13,7 @@ import sys
 
 
 def _module_run() -> str:
-    """What `python -m` runs, empty if it does not; sys.argv says -m until that is found."""
+    """The module that `python -m` runs, or "". Until Python has found it, sys.argv[0] is "-m"."""
     if sys.argv[:1] != ["-m"]:
         return ""
     word = sys.orig_argv[-len(sys.argv)]  # nses or -mnses
@@ -22,8 +22,8 @@ def _module_run() -> str:
 
 _IS_OUR_MODULE = _module_run() == "nses"
 if _IS_OUR_MODULE and not sys.flags.safe_path:
-    # Before any import that Python has not done itself: the working directory may be a stranger's.
-    # It stays on the path, as the last place, only if this package lies in it.
+    # Runs before any import that Python has not already done: a stranger may own the working
+    # directory. It stays on the path, in last place, only if this package is in it.
     _HERE = sys.path.pop(0)
     if __file__.startswith(f"{_HERE}/nses/"):
         sys.path.append(_HERE)
@@ -81,7 +81,7 @@ _HOMES = {
     "train": "nses.experiment.train",
 }
 
-__all__ = [  # noqa: RUF022  (as a reader wants them)
+__all__ = [  # noqa: RUF022  (grouped by use)
     "train", "load", "resume", "evaluate", "Run", "StopTraining",
     "Strategy", "Search", "State", "search_of", "recipe", "Config",
     "make_task", "Task", "Behavior", "Policy", "Moments", "check_task", "check_policy",
@@ -107,7 +107,7 @@ def _is_our_command() -> bool:
     return program == "nses" or _IS_OUR_MODULE
 
 
-if not _is_our_command():  # which looks tasks up by itself, and should answer at once
+if not _is_our_command():  # the command looks tasks up itself, and has to start fast
     from nses.rollouts.tasks.register import register_environments
 
     register_environments()

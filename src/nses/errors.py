@@ -1,4 +1,4 @@
-"""What can go wrong, as exceptions that a user may catch. Each knows the exit code of the command.
+"""The exceptions that a user may want to catch, each with the exit code of the command.
 
     NsesError                  1
       UsageError               2   also a ValueError
@@ -7,24 +7,24 @@
       StorageFailed            4   also an OSError
       TooManyFailures          5   also a RuntimeError
       NotFinite                1   also an ArithmeticError
-      RunsFailed               that of the runs, where they agree
-      StopTraining             which a listener of yours raises to stop a run
+      RunsFailed               the runs' own exit code if all agree, else 1
+      StopTraining             raised by your own listener to stop a run
     Stopped                    128 + the signal; not an Exception
 
-Any other exception is a bug of ours, or one of your own code.
+Any other exception is a bug, in nses or in your own code.
 """
 
 import signal
 
 
 class NsesError(Exception):
-    """Something went wrong that we expected might, and its message says what to do."""
+    """An error that nses foresaw; its message says what to do."""
 
     exit_code = 1
 
 
 class UsageError(NsesError, ValueError):
-    """What was given cannot be used: what was expected, what came, what to do."""
+    """An argument or a file cannot be used; the message says what was expected."""
 
     exit_code = 2
 
@@ -36,19 +36,19 @@ class TaskBroken(NsesError, ValueError):
 
 
 class CheckpointRefused(NsesError):
-    """What is on disk is damaged, foreign or of another run, and is not used."""
+    """The files on disk are damaged, foreign or from another run, and are not used."""
 
     exit_code = 3
 
 
 class StorageFailed(NsesError, OSError):
-    """The disk did not take what it was given."""
+    """Writing to disk failed."""
 
     exit_code = 4
 
 
 class TooManyFailures(NsesError, RuntimeError):
-    """More evaluations failed than a generation can do without."""
+    """Too many evaluations of a generation failed."""
 
     exit_code = 5
 
@@ -70,14 +70,14 @@ class RunsFailed(NsesError):
 class StopTraining(NsesError):
     """Raised by a listener: the run stops after this generation, and can be resumed.
 
-    Not a value that a listener returns: many functions return something without meaning it.
+    An exception rather than a return value, because functions often return something by accident.
     """
 
 
 class Stopped(BaseException):
-    """A signal asked training to stop, and it did; all finished generations are on disk.
+    """A signal stopped training; all finished generations are on disk.
 
-    Not an Exception, just as KeyboardInterrupt is not: `except Exception` does not mean this.
+    Like KeyboardInterrupt it is not an Exception, so `except Exception` does not catch it.
     """
 
     def __init__(self, signum: int):

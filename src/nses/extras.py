@@ -1,11 +1,11 @@
-"""Extras: optional packages, and what to say where one is missing."""
+"""Extras: optional dependencies, and the error raised when one is missing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nses.errors import UsageError
 
-# Each with a module that it brings.
+# Each extra, with a module that it installs.
 EXTRAS = {
     "atari": "ale_py",
     "ray": "ray",
@@ -22,7 +22,7 @@ def installing(extra: str) -> str:
 
 @contextmanager
 def needing(extra: str, what: str) -> Iterator[None]:
-    """Around the imports of what an extra brings: UsageError where it is not installed."""
+    """Wraps the imports that need an extra: UsageError if it is not installed."""
     try:
         yield
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Numbers, durations and lines as people read them."""
+"""Numbers, durations and lines, formatted for people."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 def short(value: float | None) -> str:
-    """Four digits that matter."""
+    """Four significant digits."""
     if value is None:
         return "-"
     return f"{value:.4g}" if abs(value) < 10_000 else f"{value:,.0f}"
@@ -21,5 +21,5 @@ def duration(seconds: float) -> str:
 
 
 def say(console: "Console", name: str, text: str, width: int = 15) -> None:
-    """A line that can be copied: neither wrapped nor interpreted."""
+    """Print a line that can be copied: not wrapped, and its brackets are not markup."""
     console.print(f"{name:{width}}{text}", soft_wrap=True, highlight=False, markup=False)

@@ -28,5 +28,5 @@ def test_replay_that_does_not_give_the_logged_return_fails(capsys, run_dir):
     history.write_text("".join(json.dumps(line) + "\n" for line in lines))
     code, out, err = call(capsys, "replay", run_dir, "--generation", "3", "--candidate", "5")
     assert code == 1
-    assert "begun with python" in err
+    assert "began with python" in err
     assert re.search(r"same bits +false", out)

@@ -123,7 +123,7 @@ def test_s3_a_directory_that_cannot_be_written_exits_with_4(capsys):
 def test_s8_another_run_in_the_directory_exits_with_3_and_the_differences(capsys, run_dir):
     code, _, err = call(capsys, "train", "point-trap", *SMOKE, "--sigma", "0.5")
     assert code == 3
-    assert "sigma: 0.5 here, 0.02 there" in err
+    assert "sigma: 0.5 given, 0.02 stored" in err
 
 
 def test_s12_a_second_run_in_one_directory_exits_with_2_naming_the_first(capsys, run_dir):

@@ -137,7 +137,7 @@ def test_m6_doctor_says_why_nothing_is_kept(monkeypatch):
     from nses.experiment.doctor import CHECKS
 
     usual = CHECKS["compiled code"]("compiled code")
-    assert "kept in" in usual.fact
+    assert "cached in" in usual.fact
     monkeypatch.setattr(compiled, "CACHE", compiled.Cache(None, "the moon is full"))
     finding = CHECKS["compiled code"]("compiled code")
     assert "the moon is full; NUMBA_CACHE_DIR" in finding.fact

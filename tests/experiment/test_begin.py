@@ -59,8 +59,8 @@ def test_s8_other_settings_are_refused_field_by_field(tmp_path):
     train(tmp_path / "run")
     with pytest.raises(CheckpointRefused) as error:
         train(tmp_path / "run", sigma=0.5, members=3)
-    assert "sigma: 0.5 here, 0.02 there" in str(error.value)
-    assert "members: 3 here, 2 there" in str(error.value)
+    assert "sigma: 0.5 given, 0.02 stored" in str(error.value)
+    assert "members: 3 given, 2 stored" in str(error.value)
 
 
 def test_s8_a_checkpoint_of_another_run_is_refused(tmp_path):
@@ -106,7 +106,7 @@ def test_s8_a_setting_that_was_edited_in_is_found_in_the_checkpoint(tmp_path):
     document = json.loads(file.read_text())
     document["config"]["behavior"] = "mean:x,y"
     file.write_text(json.dumps(document))
-    with pytest.raises(CheckpointRefused, match="behavior: 'mean:x,y' here, None there"):
+    with pytest.raises(CheckpointRefused, match="behavior: 'mean:x,y' given, None stored"):
         nses.resume(run.path, generations=3)
 
 
@@ -156,7 +156,7 @@ def test_other_versions_are_said_on_resume_and_added_to_those_of_the_beginning(t
     document["versions"]["numpy"] = "1.0.0"
     file.write_text(json.dumps(document))
     nses.resume(run.path, generations=3)
-    assert "begun with numpy 1.0.0" in caplog.text
+    assert "began with numpy 1.0.0" in caplog.text
     after = json.loads(file.read_text())
     assert after["versions"]["numpy"] == "1.0.0"
     assert after["resumed"][0]["generation"] == 2
@@ -241,7 +241,7 @@ def test_h3_a_configuration_alone_is_begun_by_the_same_settings_and_refused_to_o
     (run.path / "checkpoints").mkdir()
     (run.path / "metrics.jsonl").touch()  # made, and nothing in it
     before = (run.path / "config.json").read_bytes()
-    with pytest.raises(CheckpointRefused, match="algorithm: 'es' here, 'nsra-es' there"):
+    with pytest.raises(CheckpointRefused, match="algorithm: 'es' given, 'nsra-es' stored"):
         train(run.path, generations=1, algorithm="es")
     assert (run.path / "config.json").read_bytes() == before
     assert nses.resume(run.path).finished

@@ -126,7 +126,7 @@ def test_a_run_says_whose_policy_it_needs(trained):
 
 def test_another_policy_does_not_continue_the_run(trained):
     settings: dict[str, Any] = SETTINGS | {"run_dir": trained.path, "seed": 3, "generations": 9}
-    with pytest.raises(CheckpointRefused, match=r"policy: built in here, \S*Counting there"):
+    with pytest.raises(CheckpointRefused, match=r"policy: built-in given, \S*Counting stored"):
         nses.train(drift(), **settings)
     longer = drift()
 
@@ -138,7 +138,7 @@ def test_another_policy_does_not_continue_the_run(trained):
         def bind(self, theta, moments):
             return super().bind(theta[1:], moments)
 
-    with pytest.raises(CheckpointRefused, match="parameters: 5 here, 4 there"):
+    with pytest.raises(CheckpointRefused, match="parameters: 5 given, 4 stored"):
         nses.train(longer, policy=Longer(), **settings)
 
 

@@ -108,7 +108,7 @@ def test_a_second_call_trains_nothing_and_gives_the_same_table(done, monkeypatch
         "point-trap", recipe="smoke", seeds=range(1), workers=None, directory=directory,
         console=console,
     )  # fmt: skip
-    assert "4 of them done before" in text.getvalue()
+    assert "4 already done" in text.getvalue()
     assert table(directory) == before
 
 
@@ -161,13 +161,13 @@ def test_a_run_that_fails_is_reported_and_the_others_go_on(done, tmp_path):
     obstacle.unlink()
     code, out, _ = outcome(tmp_path)
     assert code == 0
-    assert "3 of them done before" in out
+    assert "3 already done" in out
     assert table(tmp_path) == table(done[0])
 
 
 @pytest.mark.slow
 def test_a_directory_with_other_settings_is_refused_before_anything_is_trained(done):
-    with pytest.raises(ValueError, match=r"other settings:\n(.*\n)*  n: 100 here, 16 there"):
+    with pytest.raises(ValueError, match=r"other settings:\n(.*\n)*  n: 100 given, 16 stored"):
         reproduce(
             "point-trap", recipe="laptop", seeds=range(1), workers=1, directory=done[0],
             console=Console(),
@@ -186,7 +186,7 @@ def test_a_run_with_another_distance_is_not_taken_for_ours(done):
 def test_a_run_that_was_trained_further_is_refused_since_that_would_be_unfair(done):
     job = Job(SMOKE, done[0] / "point-trap" / "es" / "seed-0", native=True)
     assert finished(job)
-    with pytest.raises(ValueError, match="generations: 4 here, 5 there"):
+    with pytest.raises(ValueError, match="generations: 4 given, 5 stored"):
         finished(replace(job, config=replace(SMOKE, generations=4)))
     assert not finished(replace(job, config=replace(SMOKE, generations=6)))
 

@@ -81,7 +81,7 @@ def test_s3_a_run_directory_that_vanishes_is_given_up_after_three_tries(tmp_path
         if state.generation == 2:
             shutil.rmtree(tmp_path / "run")
 
-    with pytest.raises(StorageFailed, match="in 3 tries"):
+    with pytest.raises(StorageFailed, match="after 3 attempts"):
         train(tmp_path / "run", generations=20, checkpoint_seconds=0.0, listener=vanish)
     assert caplog.text.count("could not be written") == 2
 
@@ -142,7 +142,7 @@ def test_e1_too_many_failures_end_the_run_with_a_valid_checkpoint(tmp_path):
 def test_e2_an_update_that_is_not_finite_is_not_applied_and_names_the_last_good_checkpoint(
     tmp_path,
 ):
-    with pytest.raises(NotFinite, match="last good checkpoint is that of generation"):
+    with pytest.raises(NotFinite, match="last good checkpoint is of generation"):
         train(tmp_path / "run", lr=1e38, optimizer="sgd", sigma=1e-3, generations=50)
     state = nses.load(tmp_path / "run").state
     assert all(np.isfinite(member.theta).all() for member in state.members)

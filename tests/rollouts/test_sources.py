@@ -35,7 +35,7 @@ def test_m13_another_source_of_the_environment_or_behavior_is_said_on_resume(
     (tmp_path / "changing.py").write_text(source + "\n# changed\n")
     nses.resume(run.path, generations=4)
     (said,) = warnings(caplog)
-    assert "the code of the environment is not that with which the run was begun" in said
+    assert "the code of the environment has changed since the run began" in said
 
 
 def test_m13_a_run_without_sources_is_loaded_and_resumed(tmp_path, caplog):

@@ -1,6 +1,6 @@
-"""The command line: arguments to configuration to experiment.
+"""The command line: from arguments to a configuration to an experiment.
 
-Heavy imports wait until a command needs them: `nses --help` answers at once.
+Heavy imports wait until a command needs them, so that `nses --help` answers at once.
 """
 
 import importlib
@@ -16,30 +16,28 @@ from nses.execution.output import forgiving
 
 
 class Command(NamedTuple):
-    """A command; the module of this package with its name is imported when it is called."""
+    """A command. The module of the same name in this package is imported when it is called."""
 
     subject: str
     summary: str
-    prints: bool = False  # whether what it prints is its product
+    prints: bool = False  # whether its output is its result: if that is lost, the command failed
 
 
 COMMANDS = {
-    "train": Command(
-        "TASK", "train; TASK is a name of 'nses tasks', a Gymnasium id or module:attribute"
-    ),
-    "resume": Command("RUN", "continue a run, exactly"),
-    "evaluate": Command("RUN", "fresh episodes of a trained policy", True),
-    "replay": Command("RUN", "any policy of any past generation, rebuilt from the log", True),
-    "render": Command("RUN", "a video of a trained policy, or of all members side by side"),
-    "compare": Command("RUN...", "medians, intervals, tests, curves and one page of any runs"),
-    "reproduce": Command("TASK", "all four algorithms, several seeds, then such a comparison"),
-    "export": Command("RUN", "a trained policy as an ONNX file, with a model card"),
-    "watch": Command("DIR", "a live page of runs while they train"),
-    "info": Command("RUN", "what a run is and how far it got", True),
-    "check": Command("TASK", "whether a task of your own is sound: same seed, same episode"),
-    "tasks": Command("", "the built-in tasks", True),
-    "estimate": Command("TASK", "what a recipe will cost here, from a short measurement", True),
-    "doctor": Command("", "whether this machine is ready", True),
+    "train": Command("TASK", "train a policy"),
+    "resume": Command("RUN", "continue a run exactly where it stopped"),
+    "evaluate": Command("RUN", "play fresh episodes with a trained policy", True),
+    "replay": Command("RUN", "rebuild a past policy from the log and play it", True),
+    "render": Command("RUN", "film a policy, or all members side by side"),
+    "compare": Command("RUN...", "compare runs: tables, tests, curves and a page"),
+    "reproduce": Command("TASK", "train all four algorithms on several seeds; compare"),
+    "export": Command("RUN", "write a policy as an ONNX file with a model card"),
+    "watch": Command("DIR", "serve a live page of runs while they train"),
+    "info": Command("RUN", "show what a run is and how far it got", True),
+    "check": Command("TASK", "check that a task of your own is sound"),
+    "tasks": Command("", "list the built-in tasks", True),
+    "estimate": Command("TASK", "measure what a run will cost on this machine", True),
+    "doctor": Command("", "check that this machine is ready", True),
 }
 
 PRINTING = {name for name, command in COMMANDS.items() if command.prints}
@@ -49,8 +47,10 @@ nses: novelty-seeking evolution strategies (ES, NS-ES, NSR-ES, NSRA-ES)
 
 {commands}
 
+TASK is a name from 'nses tasks', a Gymnasium id, or module:attribute.
+
 Try:   nses train point-trap --algorithm nsra-es --seed 1
-Then:  nses COMMAND --help   lists every setting (nses train TASK --help: for that task)"""
+Help:  nses COMMAND --help, or nses train TASK --help for a task's own defaults"""
 
 
 def overview() -> str:
@@ -59,7 +59,7 @@ def overview() -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command; the exit code says what became of it."""
+    """Run one command and return its exit code."""
     return leave(_main(sys.argv[1:])) if arguments is None else _main(arguments)
 
 
@@ -68,7 +68,7 @@ def _main(argv: list[str]) -> int:
         code = _chosen(argv)
     lost = output.failure
     if code or lost is None or PRINTING.isdisjoint(argv[:1]) or isinstance(lost, BrokenPipeError):
-        return code  # who closes a pipe wants no more
+        return code  # a closed pipe is no failure: its reader had enough
     return failed(4, lost, f"cannot write the output: {lost}")
 
 
@@ -81,7 +81,7 @@ def _chosen(argv: list[str]) -> int:
 
         print(f"nses {__version__}")
         return 0
-    os.environ.update(ONE_THREAD)  # as in the workers: other counts of threads give other bits
+    os.environ.update(ONE_THREAD)  # as in the workers: the number of threads changes the bits
     return outcome(lambda: _command(argv[0])(argv[1:]))
 
 
@@ -91,5 +91,5 @@ def _command(name: str) -> Callable[[list[str]], int]:
 
         close = difflib.get_close_matches(name, list(COMMANDS), n=1)
         hint = f" Did you mean '{close[0]}'?" if close else ""
-        raise UsageError(f"there is no command {name!r}.{hint} 'nses --help' lists all.")
+        raise UsageError(f"there is no command {name!r}.{hint} 'nses --help' lists them all.")
     return importlib.import_module(f"nses.cli.{name}").command

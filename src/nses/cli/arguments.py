@@ -1,4 +1,4 @@
-"""From the words on the line to values: flags by tyro, settings by recipe."""
+"""From the command line to values: tyro parses the flags, a recipe gives the other settings."""
 
 import json
 from collections.abc import Mapping
@@ -22,6 +22,17 @@ RunDirectory = Annotated[
     str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN", help="The run directory.")
 ]
 
+TASK_HELP = "A name from 'nses tasks', a Gymnasium id, or module:attribute."
+
+POLICY_HELP = (
+    "best, final (the member updated last), member:I, generation:G (the member updated in that "
+    "generation) or generation:G:candidate:I."
+)
+PolicyName = Annotated[str, tyro.conf.arg(metavar="POLICY", help=POLICY_HELP)]
+
+# A list that is empty unless given: tyro alone would say "(default: )".
+ListOfText = Annotated[tuple[str, ...], tyro.conf.arg(help_behavior_hint="(default: none)")]
+
 
 @dataclass(frozen=True)
 class Nothing:
@@ -29,7 +40,7 @@ class Nothing:
 
 
 def terminal() -> "Console":
-    """The terminal, with the package's log messages on it."""
+    """The terminal, which also shows the package's log messages."""
     import logging
 
     from rich.logging import RichHandler
@@ -48,7 +59,7 @@ def terminal() -> "Console":
 
 
 def show_facts(facts: Mapping[str, Any], as_json: bool, console: "Console") -> None:
-    """Facts by name: a line each, or all in one line of JSON."""
+    """Print named facts: one per line, or all as one line of JSON."""
     if as_json:
         print(json.dumps(facts))
         return
@@ -73,7 +84,7 @@ def parse(
         kind = str if choices else types[0]
 
         def value_of(text: str) -> Any:
-            """A name may be auto; a number that is auto is left to the program."""
+            """For a number, auto means None; a text may really be "auto"."""
             return None if text == "auto" and kind is not str else kind(text)
 
         return tyro.constructors.PrimitiveConstructorSpec(
@@ -98,7 +109,7 @@ def parse(
 
 
 def with_choices(kind: type[T], *others: str) -> type[T]:
-    """`kind` with the rows of the table, and `others`, where a setting names a row of one."""
+    """`kind`, where each setting that names a row of a table offers its rows, and `others`."""
     from nses.experiment.settings.config import SETTINGS
 
     offered: list[tuple[str, Any, Any]] = []
@@ -124,9 +135,10 @@ def configuration(argv: list[str], command: str, description: str) -> "Config":
             tyro.conf.arg(
                 help_behavior_hint="",
                 metavar="TASK",
-                help="A name of 'nses tasks', a Gymnasium id, or module:attribute.",
+                help=TASK_HELP,
             ),
         ] = ""
+        environment: ListOfText = ()
 
     def arguments(config: Config) -> Arguments:
         return Arguments(**{f.name: getattr(config, f.name) for f in fields(Config)})
@@ -134,10 +146,10 @@ def configuration(argv: list[str], command: str, description: str) -> "Config":
     wants_help = not {"-h", "--help"}.isdisjoint(argv)
     plain = [a for a in argv if a not in ("-h", "--help")]
     if not plain and not wants_help:
-        raise UsageError(f"'nses {command}' needs a task; 'nses tasks' lists some.")
+        raise UsageError(f"'nses {command}' needs a task; 'nses tasks' lists the built-in ones.")
     first = parse(Arguments, plain, command, description, Arguments(task=""))
     base = recipe(first.task, first.recipe, first.algorithm)
-    # Help alone, because tyro leaves out what stands on the line already.
+    # Only "--help", because tyro's help omits settings that are already on the line.
     argv = ["--help"] if wants_help else argv
     given = parse(Arguments, argv, command, description, arguments(base))
     return changed(base, {f.name: getattr(given, f.name) for f in fields(Config)})

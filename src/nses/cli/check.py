@@ -1,29 +1,28 @@
-"""nses check: whether a task is sound."""
+"""nses check: check that a task is sound."""
 
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import tyro
 
-from nses.cli.arguments import parse, terminal
+from nses.cli.arguments import TASK_HELP, ListOfText, parse, terminal
 
 
 @dataclass(frozen=True)
 class Arguments:
-    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK")]
-    """A name of 'nses tasks', a Gymnasium id, or module:attribute."""
+    task: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TASK", help=TASK_HELP)]
     behavior: str | None = None
     """What novelty is measured on, as in 'nses train'."""
     max_steps: int | None = None
-    """Steps after which an episode ends."""
-    environment: tuple[str, ...] = ()
-    """NAME=VALUE arguments of the environment."""
+    """Step limit of an episode, where the environment has none or a longer one."""
+    environment: ListOfText = ()
+    """Arguments of the environment, as NAME=VALUE."""
     deadline: float = 300.0
     """Seconds after which the environment counts as hanging."""
 
 
 def command(argv: list[str]) -> int:
-    given = parse(Arguments, argv, "check", "Whether a task is sound, in a process of its own.")
+    given = parse(Arguments, argv, "check", "Check that a task is sound, in a separate process.")
     from nses.experiment.check import check
     from nses.experiment.settings.build import task_of
     from nses.experiment.settings.config import changed

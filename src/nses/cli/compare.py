@@ -1,4 +1,4 @@
-"""nses compare: tables, figures and a page of any runs."""
+"""nses compare: tables, figures and a page that compare runs."""
 
 import shlex
 from dataclasses import dataclass
@@ -11,22 +11,33 @@ from nses.cli.arguments import parse, terminal
 from nses.errors import UsageError
 from nses.words import say
 
-OUTPUT = "comparison"  # where one goes, if its user does not say
+OUTPUT = "comparison"  # the directory, if the user names none
 
 
 @dataclass(frozen=True)
 class Arguments:
-    runs: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="RUN...")]
-    """Run directories, or directories of such."""
-    output: str | None = None
-    """Where tables, pictures and the page go. If not given: into the directory, if there is
-    only one, else into comparison. The page of a single run goes to its own directory."""
+    runs: Annotated[
+        tuple[str, ...],
+        tyro.conf.Positional,
+        tyro.conf.arg(
+            metavar="RUN...",
+            help="Run directories, or directories that contain runs.",
+            help_behavior_hint="(required)",
+        ),
+    ]
+    output: Annotated[
+        str | None,
+        tyro.conf.arg(
+            help="Where tables, pictures and the page go; if not given, the directory to compare "
+            "if there is only one, else ./comparison. A single run's page stays with the run."
+        ),
+    ] = None
     paper: bool = False
-    """Show the paper's own numbers beside, marked as quoted."""
+    """Show the numbers that the paper reports beside ours."""
 
 
 def command(argv: list[str]) -> int:
-    given = parse(Arguments, argv, "compare", "Medians, intervals, tests and curves of runs.")
+    given = parse(Arguments, argv, "compare", "Compare runs: medians, intervals, tests, curves.")
     from nses.experiment.analysis.comparison import contests_of
     from nses.experiment.analysis.gather import gathered
     from nses.experiment.runs.run import REPORT
@@ -34,13 +45,13 @@ def command(argv: list[str]) -> int:
     from nses.experiment.showing.publish import draw_run, publish
 
     if not given.runs:
-        raise UsageError("'nses compare' needs a directory with runs: nses compare runs.")
+        raise UsageError("'nses compare' needs a directory of runs, as in: nses compare runs")
     console = terminal()
     stories, left_out = gathered(given.runs)
     runs = [story.run for story in stories]
     several = given.runs[0] if len(given.runs) == 1 else OUTPUT
     output = Path(given.output or (several if len(runs) > 1 else runs[0].path / OUTPUT))
-    if output.name == OUTPUT and given.output is None:  # which the user has not named
+    if output.name == OUTPUT and given.output is None:  # our own choice must stay inside its parent
         contained(output.parent, OUTPUT)
     if len(runs) == 1:
         draw_run(runs[0])

@@ -5,7 +5,7 @@ from nses.cli.arguments import configuration, terminal
 
 def command(argv: list[str]) -> int:
     config = configuration(
-        argv, "estimate", "Time and memory of a recipe on this machine, from a short measurement."
+        argv, "estimate", "Estimate a run's time and memory here, from a short measurement."
     )
     from nses.experiment.estimate import estimate, show
 

@@ -1,27 +1,25 @@
-"""nses evaluate: fresh episodes of a trained policy."""
+"""nses evaluate: play fresh episodes with a trained policy."""
 
 import json
 from dataclasses import asdict, dataclass
 
-from nses.cli.arguments import RunDirectory, parse, terminal
+from nses.cli.arguments import PolicyName, RunDirectory, parse, terminal
 
 
 @dataclass(frozen=True)
 class Arguments:
     run: RunDirectory
-    policy: str = "best"
-    """best, final (the member updated last), member:I, or one of the past: generation:G or
-    generation:G:candidate:I."""
+    policy: PolicyName = "best"
     episodes: int = 30
     """How many episodes."""
     seed: int = 0
-    """Another seed, other episodes."""
+    """Chooses the episodes."""
     json: bool = False
-    """Print JSON in place of a table."""
+    """Print JSON instead of text."""
 
 
 def command(argv: list[str]) -> int:
-    given = parse(Arguments, argv, "evaluate", "Fresh episodes of a trained policy.")
+    given = parse(Arguments, argv, "evaluate", "Play fresh episodes with a trained policy.")
     from nses.experiment.evaluate import evaluate
     from nses.experiment.runs.run import load
 

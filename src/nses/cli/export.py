@@ -1,24 +1,22 @@
-"""nses export: a policy as an ONNX file, with a model card."""
+"""nses export: write a policy as an ONNX file with a model card."""
 
 import shlex
 from dataclasses import dataclass
 
-from nses.cli.arguments import RunDirectory, parse, terminal
+from nses.cli.arguments import PolicyName, RunDirectory, parse, terminal
 from nses.words import say
 
 
 @dataclass(frozen=True)
 class Arguments:
     run: RunDirectory
-    policy: str = "best"
-    """best, final (the member updated last), member:I, or one of the past: generation:G or
-    generation:G:candidate:I."""
+    policy: PolicyName = "best"
     output: str | None = None
     """The directory to write to; the run directory if not given."""
 
 
 def command(argv: list[str]) -> int:
-    given = parse(Arguments, argv, "export", "policy.onnx and MODEL_CARD.md of a trained policy.")
+    given = parse(Arguments, argv, "export", "Write policy.onnx and MODEL_CARD.md for a policy.")
     from nses.experiment.export.onnx import export
     from nses.experiment.runs.run import load
 

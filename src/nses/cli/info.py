@@ -1,4 +1,4 @@
-"""nses info: what a run is and how far it got."""
+"""nses info: show what a run is and how far it got."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from nses.cli.arguments import RunDirectory, parse, show_facts, terminal
 class Arguments:
     run: RunDirectory
     json: bool = False
-    """Print JSON in place of a table."""
+    """Print JSON instead of text."""
 
 
 def command(argv: list[str]) -> int:
-    given = parse(Arguments, argv, "info", "What a run is and how far it got.")
+    given = parse(Arguments, argv, "info", "Show what a run is and how far it got.")
     from nses.experiment.runs.run import load
     from nses.experiment.showing.info import facts_of
 

@@ -1,34 +1,41 @@
-"""nses render: a video of a policy."""
+"""nses render: film a policy."""
 
 import shlex
 from dataclasses import dataclass
+from typing import Annotated
 
-from nses.cli.arguments import RunDirectory, parse, terminal
+import tyro
+
+from nses.cli.arguments import POLICY_HELP, RunDirectory, parse, terminal
 from nses.words import duration, say, short
 
 
 @dataclass(frozen=True)
 class Arguments:
     run: RunDirectory
-    policy: str = "best"
-    """best, final (the member updated last), member:I, or one of the past: generation:G, or
-    generation:G:candidate:I, which is seen in the very episode that it played."""
+    policy: Annotated[
+        str,
+        tyro.conf.arg(
+            metavar="POLICY",
+            help=f"{POLICY_HELP} A candidate is shown in the very episode that it played.",
+        ),
+    ] = "best"
     episodes: int = 1
     """How many episodes, one after the other."""
     seed: int = 0
-    """Another seed, other episodes; those of 'nses evaluate' with this seed."""
+    """Chooses the episodes, just as in 'nses evaluate'."""
     grid: bool = False
-    """All members of the newest checkpoint side by side."""
+    """Show all members of the newest checkpoint side by side."""
     output: str | None = None
     """The file; POLICY.mp4 (or members.mp4) in the run directory if not given."""
     fps: float | None = None
-    """Steps shown per second; as the environment says if not given."""
+    """Steps shown per second; the environment's own rate if not given."""
     max_steps: int | None = None
-    """Stop after so many steps."""
+    """Stop after this many steps."""
 
 
 def command(argv: list[str]) -> int:
-    given = parse(Arguments, argv, "render", "A video (mp4) of a policy, or of all members.")
+    given = parse(Arguments, argv, "render", "Film a policy, or all members, as an mp4 video.")
     from rich.progress import BarColumn, Progress, TextColumn
 
     from nses.experiment.export.video import render, visible

@@ -1,4 +1,4 @@
-"""nses replay: a policy of the past, rebuilt and played again."""
+"""nses replay: rebuild a past policy and play its episodes again."""
 
 import sys
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from nses.execution.output import visible
 class Arguments:
     run: RunDirectory
     generation: int
-    """The generation, counted from 1; 0 is before the first."""
+    """The generation, counted from 1; 0 is the initial population."""
     candidate: int | None = None
-    """A candidate of that generation, counted from 0; if not given, the updated member."""
+    """A candidate of that generation, counted from 0; the updated member if not given."""
     member: int | None = None
-    """Another member than the one that was updated."""
+    """A member other than the one that was updated."""
     json: bool = False
-    """Print JSON in place of text."""
+    """Print JSON instead of text."""
 
 
 def command(argv: list[str]) -> int:
     given = parse(
-        Arguments, argv, "replay", "The very episodes of a policy of the past, played again."
+        Arguments, argv, "replay", "Rebuild a past policy and play the very same episodes again."
     )
     from nses.experiment.runs.replay import answer, play, rebuild
     from nses.experiment.runs.run import load
@@ -34,6 +34,6 @@ def command(argv: list[str]) -> int:
     if facts["same bits"] is not False:
         return 0
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-    line = f"nses: this is not the return of the log. The run was begun with {versions}."
-    print(visible(f"{line} 'nses doctor' tells what there is here."), file=sys.stderr)
+    line = f"nses: the replayed return differs from the logged one. The run began with {versions}."
+    print(visible(f"{line} 'nses doctor' shows the versions here."), file=sys.stderr)
     return 1

@@ -1,4 +1,4 @@
-"""nses reproduce: an experiment of the paper, all algorithms and several seeds."""
+"""nses reproduce: an experiment of the paper, with all algorithms and several seeds."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,15 +6,21 @@ from typing import Annotated, Literal
 
 import tyro
 
-from nses.cli.arguments import parse, terminal
+from nses.cli.arguments import ListOfText, parse, terminal
 
 
 @dataclass(frozen=True)
 class Arguments:
-    experiment: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="EXPERIMENT")]
-    """A task, on which all four algorithms are trained; point-trap-1.5, with the paper's width of
-    the trap; atari, all twelve games of the paper; or seaquest-weight, its study of how fast the
-    weight adapts."""
+    experiment: Annotated[
+        str,
+        tyro.conf.Positional,
+        tyro.conf.arg(
+            metavar="EXPERIMENT",
+            help="A task, to train all four algorithms on it; point-trap-1.5, for the paper's "
+            "width of the trap; atari, for all twelve games of the paper; or seaquest-weight, for "
+            "its study of how fast the weight adapts.",
+        ),
+    ]
     recipe: Literal["paper", "laptop", "smoke"] = "laptop"
     """The settings of every run."""
     runs: int | None = None
@@ -25,14 +31,13 @@ class Arguments:
     workers: int | None = None
     """CPUs to use; all that this process may use if not given."""
     side_by_side: int | None = None
-    """Runs at a time, which share the CPUs; one on each CPU if not given. 1 gives all CPUs to
-    one run after the other."""
+    """Runs at a time, sharing the CPUs; one per CPU if not given, one after the other if 1."""
     directory: str = "reproduced"
     """Where runs, tables and pictures are kept."""
     paper: bool = False
-    """Show the paper's own numbers beside, marked as quoted."""
-    settings: tuple[str, ...] = ()
-    """NAME=VALUE pairs that change the recipe for all runs, as in n=50 or behavior=final:x."""
+    """Show the numbers that the paper reports beside ours."""
+    settings: ListOfText = ()
+    """NAME=VALUE pairs that change the recipe of every run, such as n=50 or behavior=final:x."""
 
 
 def command(argv: list[str]) -> int:
@@ -40,7 +45,7 @@ def command(argv: list[str]) -> int:
         Arguments,
         argv,
         "reproduce",
-        "Train all four algorithms with several seeds, skipping what is done, and compare them.",
+        "Train all four algorithms on several seeds, then compare; skips finished runs.",
     )
     from nses.experiment.arms import runs_of
     from nses.experiment.reproduce import reproduce, settings_from

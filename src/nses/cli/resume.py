@@ -1,24 +1,29 @@
-"""nses resume: a run on from its newest checkpoint."""
+"""nses resume: continue a run from its newest checkpoint."""
 
 from dataclasses import asdict, dataclass
+from typing import Annotated, Any
+
+import tyro
 
 from nses.cli.arguments import RunDirectory, parse, with_choices
 from nses.cli.train import pursue_and_show
+
+AS_BEFORE: Any = tyro.conf.arg(help_behavior_hint="(default: as before)")
 
 
 @dataclass(frozen=True)
 class Arguments:
     run: RunDirectory
-    generations: int | None = None
-    """Extend the run to so many generations in all."""
-    workers: int | None = None
+    generations: Annotated[int | None, AS_BEFORE] = None
+    """Extend the run to this many generations in all."""
+    workers: Annotated[int | None, AS_BEFORE] = None
     """Worker processes."""
     backend: str = "auto"
     """Where episodes are played; as before if auto."""
-    deadline: float = 0.0
-    """Seconds after which an episode counts as hanging; as before if 0."""
-    checkpoint_seconds: float = -1.0
-    """Seconds between checkpoints; as before if negative."""
+    deadline: Annotated[float, AS_BEFORE] = 0.0
+    """Seconds after which an episode counts as hanging."""
+    checkpoint_seconds: Annotated[float, AS_BEFORE] = -1.0
+    """Seconds between checkpoints."""
 
 
 def command(argv: list[str]) -> int:

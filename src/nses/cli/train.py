@@ -1,4 +1,4 @@
-"""nses train: begin a run, or go on with it."""
+"""nses train: begin a run or continue it."""
 
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 def command(argv: list[str]) -> int:
     config = configuration(
-        argv, "train", "Train on a task. The values shown are those of the task's recipe."
+        argv, "train", "Train a policy. The defaults shown are those of the task's recipe."
     )
     return pursue_and_show(config)
 
 
 def pursue_and_show(config: "Config") -> int:
-    """Bring a run to its end, and show a person how it gets there."""
+    """Bring a run to its end, and show its progress."""
     from nses.experiment.showing.progress import ProgressView, show_end
     from nses.experiment.showing.publish import draw_run, is_drawn
     from nses.experiment.train import pursue
@@ -25,7 +25,7 @@ def pursue_and_show(config: "Config") -> int:
     with ProgressView(config, console) as view:
         run = pursue(config, listener=view)
     if view.began is None:
-        console.print("nothing to train: all generations were done before")
+        console.print("nothing to train: all generations are already done")
     if config.pictures and not (view.began is None and is_drawn(run)):
         draw_run(run)
     show_end(run, console)

@@ -1,4 +1,4 @@
-"""nses watch: a live page of runs while they train."""
+"""nses watch: serve a live page of runs while they train."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -11,22 +11,29 @@ from nses.errors import UsageError
 
 @dataclass(frozen=True)
 class Arguments:
-    directories: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="DIR")]
-    """Runs, or directories with runs in them; new ones appear by themselves."""
+    directories: Annotated[
+        tuple[str, ...],
+        tyro.conf.Positional,
+        tyro.conf.arg(
+            metavar="DIR...",
+            help="Run directories, or directories that contain runs; new runs appear on the page.",
+            help_behavior_hint="(required)",
+        ),
+    ]
     port: int = 8050
-    """Where the page is served, on this machine only; 0 is any free port."""
+    """The port of the page, which only this machine can reach; 0 picks a free one."""
     interval: float = 2.0
-    """Seconds between two looks at the files."""
+    """Seconds between updates."""
 
 
 def command(argv: list[str]) -> int:
-    given = parse(Arguments, argv, "watch", "A live page of runs while they train.")
+    given = parse(Arguments, argv, "watch", "Serve a live page of runs while they train.")
     if not given.directories:
-        raise UsageError("'nses watch' needs a directory, such as runs.")
+        raise UsageError("'nses watch' needs a directory of runs, as in: nses watch runs")
     from nses.experiment.showing.dashboard import serve
 
     def say(url: str) -> None:
-        print(f"watching {', '.join(given.directories)} at {url} (Ctrl-C ends it)", flush=True)
+        print(f"watching {', '.join(given.directories)} at {url} (Ctrl-C to stop)", flush=True)
 
     serve(given.directories, given.port, given.interval, say)
     return 0

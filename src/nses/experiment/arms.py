@@ -1,4 +1,4 @@
-"""What an experiment compares: algorithms on tasks, some of them with settings of their own."""
+"""The arms of an experiment: algorithms on tasks, some of them with their own settings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from nses.rollouts.tasks.catalog import ATARI, PAPER_GAMES
 
 @dataclass(frozen=True)
 class Arm:
-    """One of the things that an experiment compares: an algorithm on a task, over all seeds."""
+    """One arm of an experiment: an algorithm on a task, over all seeds."""
 
     task: str
     algorithm: str
-    settings: Mapping[str, Any] = field(default_factory=dict)  # by which it differs from another
-    home: str | None = None  # the directory of an experiment that shares no runs with another
+    settings: Mapping[str, Any] = field(default_factory=dict)  # that distinguish it from others
+    home: str | None = None  # the experiment's own directory, if it shares no runs with others
 
     @property
     def directory(self) -> str:
@@ -27,7 +27,7 @@ class Arm:
         return f"{slug(self.task)}/{slug('-'.join(words))}"
 
 
-# A task with other settings than its own, by the name of the experiment.
+# Experiments on a task with other settings than its own, by name.
 VARIANTS: dict[str, tuple[str, Mapping[str, Any]]] = {
     "point-trap-1.5": ("point-trap", {"environment": {"half_width": 1.5}}),  # the paper's width
 }
@@ -48,5 +48,5 @@ def arms_of(experiment: str) -> list[Arm]:
 
 
 def runs_of(experiment: str, recipe: str) -> int:
-    """Runs of each algorithm, if nobody says how many."""
+    """The default number of runs of each algorithm."""
     return min(recipes.runs_of(arm.task, recipe) for arm in arms_of(experiment))

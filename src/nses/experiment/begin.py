@@ -1,4 +1,4 @@
-"""The run directory at the start of training: a run is begun in it, or its own is continued."""
+"""The run directory at the start of training: begin a new run in it, or continue the one there."""
 
 import errno
 import logging
@@ -28,11 +28,11 @@ from nses.rollouts.tasks.task import Task
 
 log = logging.getLogger("nses")
 
-RESULTS = (METRICS, HISTORY, BEST, ARCHIVE)  # that nothing but training gives back
+RESULTS = (METRICS, HISTORY, BEST, ARCHIVE)  # files that only training can produce again
 
 
 def opened(directory: Path) -> DirectoryLock:
-    """The run directory, made and locked; StorageFailed before anything is evaluated."""
+    """Make and lock the run directory; if that fails, StorageFailed before anything is played."""
     for name in (checkpoint.DIRECTORY, TENSORBOARD):
         contained(directory, name)  # no link may lead out of it
     try:
@@ -40,14 +40,14 @@ def opened(directory: Path) -> DirectoryLock:
         return DirectoryLock(directory)
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise UsageError(f"run_dir has a part that is too long for a name: {error}") from error
+            raise UsageError(f"run_dir has a name that is too long: {error}") from error
         raise StorageFailed(f"cannot write to the run directory {directory}: {error}") from error
 
 
 def begin_or_continue(
     directory: Path, config: Config, task: Task, own: bool, policy: Policy | None
 ) -> State | None:
-    """The state to go on from, None for a new run; CheckpointRefused where it is another run."""
+    """The state to continue from, None for a new run; CheckpointRefused if the run is another."""
     if not checkpoint.stored(directory / checkpoint.DIRECTORY):
         _begin(directory, config, task, own, policy)
         return None
@@ -59,29 +59,27 @@ def begin_or_continue(
     try:
         stored = from_dict(loaded.config)
     except ValueError as error:
-        raise CheckpointRefused(
-            f"{loaded.path} has a configuration that is none: {error}"
-        ) from error
+        raise CheckpointRefused(f"{loaded.path} has an invalid configuration: {error}") from error
     _refuse_another(directory, differences(config, stored))
     if policy is not None and policy.size != (there := loaded.state.best.theta.size):
-        _refuse_another(directory, [f"parameters: {policy.size:,} here, {there:,} there"])
+        _refuse_another(directory, [f"parameters: {policy.size:,} given, {there:,} stored"])
     done = loaded.state.generation
     if done > config.generations:
         raise UsageError(
-            f"{directory} already has {done} generations, more than the {config.generations} that "
-            "were asked for; give another --run-dir (run_dir=...) for a shorter run."
+            f"{directory} already has {done} generations, more than the {config.generations} "
+            "asked for; give another --run-dir (run_dir=...) for a shorter run."
         )
     now = current_versions()
     for name, version in run.versions.items():
         if now.get(name) != version:
             log.warning(
-                "the run was begun with %s %s, this is %s: the bits may differ.",
+                "the run began with %s %s, this is %s: the bits may differ.",
                 name, version, now.get(name, "missing"),
             )  # fmt: skip
     for name, source in run.facts.sources.items():
         if task.facts.sources.get(name) != source:
             log.warning(
-                "the code of the %s is not that with which the run was begun: the bits may differ.",
+                "the code of the %s has changed since the run began: the bits may differ.",
                 name,
             )
     _refuse_unreadable(run)
@@ -91,15 +89,16 @@ def begin_or_continue(
 
 
 def _begin(directory: Path, config: Config, task: Task, own: bool, policy: Policy | None) -> None:
-    """The settings of a new run, where nothing is lost by it.
+    """Write the settings of a new run, unless that would overwrite the results of another.
 
-    A run that was killed before its first checkpoint left its settings, which may be given again.
+    A run that was killed before its first checkpoint left only its settings: the same ones may be
+    given again.
     """
     left = [name for name in RESULTS if _holds_something(directory / name)]
     if left:
         raise CheckpointRefused(
-            f"{directory} holds {', '.join(left)} of a run, and no checkpoint to go on from. "
-            f"Restore its {checkpoint.DIRECTORY} from a copy, or give another --run-dir "
+            f"{directory} holds {', '.join(left)} of a run but no checkpoint to continue from. "
+            f"Restore its {checkpoint.DIRECTORY} from a backup, or give another --run-dir "
             "(run_dir=...)."
         )
     if os.path.lexists(directory / CONFIG):
@@ -112,7 +111,7 @@ def _holds_something(file: Path) -> bool:
 
 
 def is_complete(directory: Path, config: Config, state: State) -> bool:
-    """Whether there is nothing to play; an archive that is missing is put back."""
+    """Whether nothing is left to do; writes the archive again if it is missing."""
     if state.generation < config.generations or not has_ended(directory, state):
         return False
     mend_archive(directory, state)
@@ -120,7 +119,7 @@ def is_complete(directory: Path, config: Config, state: State) -> bool:
 
 
 def reference_for(directory: Path, config: Config, task: Task, begun: bool) -> Reference | None:
-    """The reference batch that is stored with the run, where it has one."""
+    """The reference batch of a run, from disk or from random play; None if it needs none."""
     stored = load(directory).reference if begun else None
     if stored is not None:
         return stored
@@ -131,14 +130,14 @@ def reference_for(directory: Path, config: Config, task: Task, begun: bool) -> R
 
 
 def _differences(config: Config, task: Task, policy: Policy | None, run: Run) -> list[str]:
-    """Settings, policy, and what the environment shows or takes, where they make another run."""
+    """Differences in settings, policy and spaces that make it another run, a line each."""
     lines = differences(config, run.config)
     if (policy is None) != (not run.own_policy):
-        ours, theirs = _name_of(policy) or "built in", run.own_policy or "built in"
-        lines.append(f"policy: {ours} here, {theirs} there")
+        ours, theirs = _name_of(policy) or "built-in", run.own_policy or "built-in"
+        lines.append(f"policy: {ours} given, {theirs} stored")
     here, there = spaces_of(task.facts), spaces_of(run.facts)
     return lines + [
-        f"{name} space: {here[name]} here, {there[name]} there"
+        f"{name} space: {here[name]} now, {there[name]} stored"
         for name in here
         if here[name] != there[name]
     ]
@@ -150,7 +149,7 @@ def _name_of(policy: Policy | None) -> str:
 
 
 def _refuse_unreadable(run: Run) -> None:
-    """What training goes on from has to be readable before anything is changed."""
+    """The files that training continues must be readable before anything is changed."""
     for name in (METRICS, HISTORY):
         refuse_unreadable(run.path / name)
     run.reference  # noqa: B018

@@ -1,4 +1,4 @@
-"""Whether a task is sound, and what was looked at to find out."""
+"""Check that a task is sound, and report what was checked."""
 
 from nses.execution.looking import look
 from nses.rollouts.conformance import check_task
@@ -18,7 +18,7 @@ def check(task: Task, deadline: float) -> list[str]:
         f"{task.name} is sound:",
         f"  observations  {facts.observation_space}, finite and in their space",
         f"  actions       {facts.action_space}",
-        f"  behavior      {task.behavior.name}: {size}, of the same length in all episodes",
-        "  episodes      the same in any order, in a used and in a new environment",
-        *(["  compiled      the same episodes, bit for bit"] if task.native else []),
+        f"  behavior      {task.behavior.name}: {size} in every episode",
+        "  episodes      the same in any order, in a new environment and in a used one",
+        *(["  compiled      plays the same episodes, bit for bit"] if task.native else []),
     ]

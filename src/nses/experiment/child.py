@@ -1,6 +1,6 @@
-"""A process started by fleet.py: one run, whose settings stand in the file on standard input.
+"""A process started by fleet.py: trains one run, with the settings that it reads from stdin.
 
-Nothing of this package is imported before that file has said where modules are found.
+They include the module search path, so nothing of this package is imported before it is set.
 """
 
 import json
@@ -11,12 +11,12 @@ from typing import Any
 
 def main(parent: int) -> int:
     told = json.load(sys.stdin)
-    sys.path, sys.argv = told["path"], told["command"]  # a run records how it was begun
+    sys.path, sys.argv = told["path"], told["command"]  # a run records its command
     from nses.execution.leaving import leave, outcome
     from nses.execution.output import forgiving
     from nses.execution.worker import die_with_parent
 
-    die_with_parent(parent, signal.SIGTERM)  # which still writes a checkpoint
+    die_with_parent(parent, signal.SIGTERM)  # SIGTERM, so that it still writes a checkpoint
     with forgiving():
         code = outcome(lambda: _train(told["config"]))
     return leave(code)

@@ -1,4 +1,4 @@
-"""Whether this machine is ready: each finding is a fact, and what to do where it is not well."""
+"""Check that this machine is ready: each finding is a fact, with a remedy if something is wrong."""
 
 import importlib.util
 import os
@@ -26,11 +26,11 @@ from nses.extras import EXTRAS, installing
 class Finding:
     name: str
     fact: str
-    remedy: str = ""  # where it is not well
+    remedy: str = ""  # empty if all is well
 
 
 def examine() -> list[Finding]:
-    """All findings, the quick ones first; a check that raises is a finding itself."""
+    """All findings, the quick ones first; a check that raises becomes a finding too."""
     findings = []
     for name, check in CHECKS.items():
         try:
@@ -45,7 +45,7 @@ def examine() -> list[Finding]:
 
 
 def show(findings: list[Finding], console: Console) -> bool:
-    """Prints the findings; True if all is well."""
+    """Print the findings; True if all is well."""
     table = Table.grid(padding=(0, 2))
     for finding in findings:
         mark = Text("✗", "red") if finding.remedy else Text("✓", "green")
@@ -56,7 +56,7 @@ def show(findings: list[Finding], console: Console) -> bool:
     console.print(
         "This machine is ready: try 'nses train point-trap'."
         if well
-        else "Something is not well: see the lines marked ✗."
+        else "Something is wrong: see the lines marked ✗."
     )
     return well
 
@@ -81,7 +81,7 @@ def _cpus(name: str) -> Finding:
 
 def _memory(name: str) -> Finding:
     free = available_bytes()
-    little = "close something: 1 GB is little" if free < 1e9 else ""
+    little = "close other programs: less than 1 GB is free" if free < 1e9 else ""
     return Finding(name, f"{free / 1e9:.1f} GB available", little)
 
 
@@ -89,11 +89,12 @@ def _disk(name: str) -> Finding:
     free = shutil.disk_usage(".").free / 1e9
     with tempfile.TemporaryFile(dir="."):
         pass
-    return Finding(name, f"{free:.1f} GB free here", "runs need room" if free < 0.5 else "")
+    remedy = "free some space: runs need about 0.5 GB" if free < 0.5 else ""
+    return Finding(name, f"{free:.1f} GB free here", remedy)
 
 
 def _compiled(name: str) -> Finding:
-    """Whether it computes what it should, and where it is kept."""
+    """Whether compiled code computes correctly, and where it is cached."""
     import numpy as np
 
     from nses.core.compiled import CACHE, CHOSEN
@@ -104,16 +105,16 @@ def _compiled(name: str) -> Finding:
     error = abs(float(tanh(np.float32(0.5))) - float(np.tanh(0.5)))
     assert centered_ranks([1.0, 2.0])[1] == 0.5
     seconds = time.perf_counter() - before
-    where = f"kept in {CACHE.directory}"
+    where = f"cached in {CACHE.directory}"
     if CACHE.why:
-        where = f"compiled anew by every command, because it cannot be kept: {CACHE.why}; "
-        where += f"{CHOSEN} may name a directory of yours"
+        where = f"compiled anew by every command, because it cannot be cached: {CACHE.why}; "
+        where += f"set {CHOSEN} to a directory of yours"
     fact = f"ready in {seconds:.2f} s, {where}"
     return Finding(name, fact, "" if error < 1e-6 else "tanh is wrong here")
 
 
 def _repeatable(name: str) -> Finding:
-    """Three generations here and in two worker processes give the same bits."""
+    """Three generations in this process and in two workers give the same bits."""
     from dataclasses import replace
 
     from nses.experiment.train import pursue

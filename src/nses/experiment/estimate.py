@@ -1,4 +1,4 @@
-"""What a recipe will cost on this machine, from a short measurement."""
+"""Estimate what a run will cost on this machine, from a short measurement."""
 
 import os
 import subprocess
@@ -23,12 +23,12 @@ from nses.rollouts.tasks.task import Task
 from nses.words import duration
 
 MEASURED_SECONDS = 2.0
-SCALING = 0.95  # share of the ideal speed that several workers reach on idle cores
+SCALING = 0.95  # fraction of the ideal speed that several workers reach on idle cores
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Seconds and bytes. An episode is measured with untrained policies: see `longest`."""
+    """Time and memory. Untrained policies play the measured episodes; `longest` is the limit."""
 
     parameters: int
     workers: int
@@ -37,7 +37,7 @@ class Estimate:
     step_limit: int
     coordinator: float  # seconds per generation
     generation: float  # seconds, at the measured length
-    longest_generation: float  # seconds, if every episode lasts to the step limit
+    longest_generation: float  # seconds, if every episode reaches the step limit
     memory: int  # bytes, coordinator and workers, with an archive of the longest episodes
     generations: int
     episodes: int  # in all
@@ -52,7 +52,7 @@ class Estimate:
 
 
 def estimate(config: Config) -> Estimate:
-    """Plays episodes for two seconds and sums gradients of the real size."""
+    """Play episodes for two seconds, and sum gradients of the real size."""
     task = task_of(config)
     check_memory(config, task)
     warn_of_memory(config, task)
@@ -105,7 +105,7 @@ def estimate(config: Config) -> Estimate:
 
 
 def _coordinator_seconds(config: Config, table: noise.Table, d: int) -> float:
-    """The gradient is what grows with n and d: measured on a part, scaled to the whole."""
+    """Time of the gradient sum, which grows with n and d: measured on some rows and scaled up."""
     n = min(config.n, max(2, 2 * (20_000_000 // d)))
     epsilon = noise.sample(table, d, n, config.seed, 0)
     F = np.linspace(-0.5, 0.5, n)
@@ -148,20 +148,21 @@ def show(e: Estimate, config: Config, console: Console) -> None:
     table.add_row("network", f"{e.parameters:,} parameters")
     table.add_row(
         "speed",
-        f"{e.steps_per_second:,.0f} steps/s a worker, {e.steps_per_second * e.workers:,.0f} "
-        f"with {e.workers}; episodes of {e.episode_steps:,.0f} steps now, {e.step_limit:,} at most",
+        f"{e.steps_per_second:,.0f} steps/s per worker, {e.steps_per_second * e.workers:,.0f} "
+        f"with {e.workers}; untrained episodes last {e.episode_steps:,.0f} steps "
+        f"(limit {e.step_limit:,})",
     )
     table.add_row(
-        "a generation",
-        f"{e.generation:.3g} s, of which {e.coordinator:.2g} s are not simulation",
+        "generation",
+        f"{e.generation:.3g} s, of which {e.coordinator:.2g} s is not simulation",
     )
     if e.longest > 1.1 * e.total:
         table.add_row(
-            "in all",
-            f"{duration(e.total)} at this length, {duration(e.longest)} if episodes last "
-            "to the limit",
+            "total",
+            f"{duration(e.total)} at this length, {duration(e.longest)} if all episodes reach "
+            "the limit",
         )
     else:
-        table.add_row("in all", duration(e.total))
+        table.add_row("total", duration(e.total))
     table.add_row("memory", f"{e.memory / 1e9:.2f} GB at most")
     console.print(table, highlight=False, soft_wrap=True)

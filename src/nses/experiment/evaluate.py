@@ -1,4 +1,4 @@
-"""Fresh episodes of a trained policy."""
+"""Play fresh episodes with a trained policy."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from nses.words import short
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """Returns, lengths and behaviors of the episodes, in order; of traces, only the first one."""
+    """Returns, lengths and behaviors of the episodes, in order; if traces, only the first one."""
 
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
@@ -32,7 +32,7 @@ class Tested:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """All of it as JSON takes it."""
+        """Everything, ready for JSON."""
         f = self.returns
         return standard(
             {
@@ -62,7 +62,7 @@ def evaluate(
     seed: int = 0,
     task: Task | None = None,
 ) -> Tested:
-    """Episodes that training has not seen: another stream of seeds, chosen by `seed`."""
+    """Play episodes that training has not seen; `seed` chooses them."""
     if episodes < 1:
         raise UsageError(f"episodes must be at least 1, got {episodes}.")
     run = run if isinstance(run, Run) else load(run)

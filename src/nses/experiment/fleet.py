@@ -1,4 +1,4 @@
-"""Runs side by side, each in a process of its own; none outlives the process that started them."""
+"""Runs side by side, each in its own process; none outlives the process that started it."""
 
 import json
 import os
@@ -26,27 +26,27 @@ from nses.experiment.settings.command import train_words
 from nses.experiment.settings.config import Config, to_dict
 
 POLL_SECONDS = 0.2
-PATIENCE = 8.0  # seconds for all runs that are asked to stop to write their checkpoints
-LAST_LINES = 8  # of what a run said
-TAIL = 64 << 10  # bytes at the end of metrics.jsonl that hold its last line
+PATIENCE = 8.0  # seconds that stopped runs have, together, to write their checkpoints
+LAST_LINES = 8  # of a run's messages
+TAIL = 64 << 10  # bytes: enough of the end of metrics.jsonl to hold its last line
 
 CHILD = Path(__file__).with_name("child.py")
 
 
 @dataclass(frozen=True)
 class Job:
-    """A run to do: its settings and where it is kept."""
+    """A run to train: its settings and its directory."""
 
     config: Config
     directory: Path
-    native: bool  # whether its episodes are our own compiled code, which needs no guard
+    native: bool  # whether only our compiled code plays its episodes, which needs no worker process
 
     @property
     def name(self) -> str:
         return f"{self.directory.parent.name}/{self.directory.name}"
 
     def settings(self, workers: int) -> Config:
-        """Those of the run in its place, with so many workers."""
+        """The run's settings, with its directory and number of workers."""
         alone = workers == 1 and self.native
         place = replace(self.config, run_dir=str(self.directory), pictures=False)
         return replace(place, backend="serial") if alone else replace(place, workers=workers)
@@ -54,7 +54,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Reached:
-    """How far a run is."""
+    """How far a run has got."""
 
     generation: int = 0
     best: float | None = None
@@ -65,22 +65,22 @@ Progress = dict[Job, Reached]
 
 
 def reached(directory: Path, done: bool = False) -> Reached:
-    """The last generation in metrics.jsonl, looked up from its end."""
+    """The last generation in metrics.jsonl, read from the end of the file."""
     try:
         with regular_file(directory / METRICS) as (file, size):
             file.seek(max(0, size - TAIL))
             lines = file.read(TAIL).splitlines()
-    except CheckpointRefused:  # or none is there yet
+    except CheckpointRefused:  # unreadable, or not there yet
         return Reached(done=done)
     for line in reversed(lines):
         record = numbers_in(line)
-        if record is not None and "generation" in record:  # else torn, or the mark of a gap
+        if record is not None and "generation" in record:  # else cut off, or the mark of a gap
             return Reached(int(record["generation"]), record.get("best"), done)
     return Reached(done=done)
 
 
 class Child:
-    """A run in a process of its own, in our process group; what it says is kept in a file."""
+    """A run in its own process, in our process group; its messages are kept in a file."""
 
     def __init__(self, job: Job, workers: int):
         self.job, self.workers = job, workers
@@ -92,7 +92,7 @@ class Child:
             json.dump(told, file)
             file.seek(0)
             self.process = subprocess.Popen(
-                # -P: the working directory may hold modules that are not meant.
+                # -P: modules in the working directory must not replace Python's own.
                 [sys.executable, "-P", str(CHILD), str(os.getpid())],
                 stdin=file,
                 stdout=subprocess.DEVNULL,
@@ -101,7 +101,7 @@ class Child:
             )
 
     def fault(self) -> str | None:
-        """How it ended, empty if well; None while it runs."""
+        """How it failed, "" if it ended well, None while it runs."""
         code = self.process.poll()
         if code is None:
             return None
@@ -114,7 +114,7 @@ class Child:
         return self.errors.read().decode(errors="replace").splitlines()[-LAST_LINES:]
 
     def close(self, end: float) -> None:
-        """Wait until it has gone, but not beyond `end` (monotonic)."""
+        """Wait for it to end, and kill it if it has not by `end` (monotonic)."""
         try:
             self.process.wait(max(0.0, end - time.monotonic()))
         except subprocess.TimeoutExpired:
@@ -131,12 +131,12 @@ def train_all(
     update: Callable[[Progress], None],
     console: Console,
 ) -> None:
-    """Bring all jobs to their end, in order; RunsFailed names those that failed, when all ended.
+    """Train all jobs, in order; when all have ended, RunsFailed names those that failed.
 
-    At most so many are side by side, and no more than there are CPUs, which they share: many have
-    one worker each, few have more.
+    At most `side_by_side` run at a time, and no more than there are CPUs. They share the CPUs: the
+    fewer runs, the more workers each has.
 
-    `progress` follows them, and `update` sees it several times a second. Ctrl-C and SIGTERM stop
+    `update` is called with their `progress` several times a second. Ctrl-C and SIGTERM stop
     every run at a checkpoint, then raise KeyboardInterrupt or Stopped.
     """
     waiting = deque(job for job in jobs if not progress[job].done)
@@ -170,7 +170,7 @@ def train_all(
 
 @contextmanager
 def _children() -> Iterator[list[Child]]:
-    """Processes that end with the context, whatever happens in it."""
+    """A list of processes, which are ended when the context is left, whatever happened."""
     children: list[Child] = []
     try:
         yield children
@@ -183,11 +183,11 @@ def _children() -> Iterator[list[Child]]:
 
 
 def _report(child: Child, fault: str, console: Console) -> None:
-    """What a child that has ended said: why it failed, or its warnings."""
+    """Show the messages of a child that has ended: why it failed, or its warnings."""
     lines = child.last_words()
     if fault:
         console.print(Text(f"{child.job.name} failed: {fault}", "bold red"))
     elif lines:
-        console.print(Text(f"{child.job.name} says", "bold"))
+        console.print(Text(f"messages from {child.job.name}:", "bold"))
     for line in lines:
         console.print(Text("  " + line), soft_wrap=True)

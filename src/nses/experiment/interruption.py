@@ -1,6 +1,6 @@
-"""Ctrl-C, SIGTERM and SIGHUP: the first asks to stop at a safe point, a second Ctrl-C ends at once.
+"""Ctrl-C, SIGTERM and SIGHUP stop at a safe point; a second Ctrl-C stops at once.
 
-SIGHUP says that the terminal has gone. Under `nohup` it is ignored, and stays so.
+SIGHUP means that the terminal is gone. `nohup` makes a process ignore it, and it stays ignored.
 """
 
 import os
@@ -10,7 +10,7 @@ from types import FrameType
 
 
 class Interruption:
-    """While active, these signals set a flag. Only the main thread can listen to signals."""
+    """While active, these signals set a flag. Only the main thread can handle signals."""
 
     def __init__(self) -> None:
         self.signum: int | None = None

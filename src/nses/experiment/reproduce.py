@@ -1,4 +1,4 @@
-"""An experiment of the paper: all algorithms, several seeds, then one comparison of them."""
+"""Reproduce an experiment of the paper: train all algorithms on several seeds, then compare."""
 
 import json
 import shlex
@@ -33,7 +33,7 @@ from nses.experiment.showing.terminal import grid_with
 from nses.rollouts.tasks.catalog import make_task
 from nses.words import duration, say, short
 
-# What no setting of a user can change.
+# The settings that the experiment decides, so that a user cannot.
 FIXED = frozenset(name for name, known in SETTINGS.items() if known.experiment)
 MOST_RUNS = 10_000  # of each algorithm
 
@@ -50,27 +50,27 @@ def reproduce(
     side_by_side: int | None = None,
     paper: bool = False,
 ) -> None:
-    """Train every algorithm with every seed, where that is not done yet, and compare them.
+    """Train every algorithm on every seed, skip finished runs, and compare them all.
 
-    `settings` change those of the recipe, for all runs. RunsFailed names the runs that failed,
-    after all the others have ended.
+    `settings` change the recipe of every run. RunsFailed names the runs that failed, after all
+    the others have ended.
     """
     if not 1 <= seeds.stop - seeds.start <= MOST_RUNS:
         count = seeds.stop - seeds.start
         raise UsageError(f"runs must be at least 1 and at most {MOST_RUNS:,}, got {count}.")
     fixed = sorted(FIXED & {*(settings or {})})
     if fixed:
-        raise UsageError(f"settings cannot change {', '.join(fixed)}: the experiment decides it.")
+        raise UsageError(f"--settings cannot change {', '.join(fixed)}: the experiment sets that.")
     if workers is not None and workers < 1:
         raise UsageError(f"workers must be at least 1, got {workers}.")
     if side_by_side is not None and side_by_side < 1:
         raise UsageError(f"side_by_side must be at least 1, got {side_by_side}.")
-    with same_place():  # which modules of users may leave while they are imported
+    with same_place():  # a user's module may change the working directory when it is imported
         jobs = _jobs(experiment, recipe, seeds, directory, settings or {})
     progress = {job: reached(job.directory, done=finished(job)) for job in jobs}
     home = directory / slug(experiment)
     for job in jobs:
-        contained(directory, str(job.directory.relative_to(directory)))  # no link leads out of it
+        contained(directory, str(job.directory.relative_to(directory)))  # no link may lead outside
     contained(directory, home.name)
     with storing(home):
         home.mkdir(parents=True, exist_ok=True)
@@ -110,10 +110,10 @@ def _jobs(
 def _job(
     arm: Arm, recipe: str, seed: int, directory: Path, settings: Mapping[str, Any], native: bool
 ) -> Job:
-    """A run of an arm, in a directory named after what it changes.
+    """A run of an arm, in a directory named after the settings that it changes.
 
-    An arm that changes nothing after all shares its directory with the experiments that have it
-    too: nothing is trained twice.
+    An arm that changes nothing shares its directory with other experiments, so that nothing is
+    trained twice.
     """
     base = changed(recipe_of(arm.task, recipe, arm.algorithm), {"seed": seed, **settings})
     own = {name: value for name, value in arm.settings.items() if getattr(base, name) != value}
@@ -122,9 +122,9 @@ def _job(
 
 
 def finished(job: Job) -> bool:
-    """Whether nothing is left to do; UsageError where the directory holds another run.
+    """Whether nothing is left to do; UsageError if the directory holds another run.
 
-    A damaged run counts as unfinished: training into it repairs it, or says why it cannot.
+    A damaged run counts as unfinished: training repairs it or says why it cannot.
     """
     if not (job.directory / CONFIG).exists():
         return False
@@ -134,11 +134,11 @@ def finished(job: Job) -> bool:
         asked = job.config.distance or run.config.distance  # else it is the task's own
         lines = differences(replace(job.config, distance=asked), run.config)
         if there > here:
-            lines.append(f"generations: {here} here, {there} there")
+            lines.append(f"generations: {here} given, {there} stored")
         if lines:
             raise UsageError(
                 f"{job.directory} holds a run with other settings:\n  " + "\n  ".join(lines) + "\n"
-                "Give another --directory, or the recipe with which it was begun."
+                "Give another --directory, or the settings that it began with."
             )
         return there == here and run.finished
     except CheckpointRefused:
@@ -153,7 +153,7 @@ def command(
     settings: Mapping[str, Any],
     paper: bool = False,
 ) -> str:
-    """What a user types for this experiment."""
+    """The command line of this experiment."""
     words = ["nses", "reproduce", experiment, "--recipe", recipe, "--runs", str(len(seeds))]
     words += ["--seed", str(seeds.start)] if seeds.start else []
     words += ["--directory", str(directory)]
@@ -169,12 +169,12 @@ def text_of(value: Any) -> str:
 
 
 def settings_from(pairs: Iterable[str]) -> dict[str, Any]:
-    """NAME=VALUE pairs, values as JSON where they are; UsageError names one that is none."""
+    """Settings from NAME=VALUE pairs, each value read as JSON if possible."""
     settings = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals:
-            raise UsageError(f"settings are NAME=VALUE, as in n=50, got {pair!r}.")
+            raise UsageError(f"--settings takes NAME=VALUE, such as n=50, got {pair!r}.")
         settings[name.replace("-", "_")] = value_of(f"setting {name}", text)
     return settings
 
@@ -182,12 +182,12 @@ def settings_from(pairs: Iterable[str]) -> dict[str, Any]:
 def _train(
     experiment: str, progress: Progress, cpus: int, side_by_side: int, again: str, console: Console
 ) -> None:
-    """`train_all`, with everything around it that a person sees."""
+    """`train_all`, with everything that a person sees meanwhile."""
     jobs = list(progress)
     todo = sum(not r.done for r in progress.values())
     before = len(jobs) - todo
     title = f"{experiment}, {jobs[0].config.recipe} recipe: {len(jobs)} runs"
-    title += f", {before} of them done before" if before else ""
+    title += f", {before} already done" if before else ""
     title += f", {min(side_by_side, todo)} at a time" if todo else ""
     console.print(Text(title), soft_wrap=True)
     view = View(progress, console)
@@ -203,7 +203,7 @@ def _train(
 
 
 class View:
-    """Progress of an experiment: a live table in a terminal, a line now and then elsewhere."""
+    """Progress of an experiment: a live table in a terminal, otherwise a line now and then."""
 
     def __init__(self, progress: Progress, console: Console):
         self.console = console

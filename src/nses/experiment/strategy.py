@@ -1,4 +1,4 @@
-"""Ask and tell, for people who bring their own evaluation."""
+"""Ask and tell, for users who evaluate candidates themselves."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,21 +27,21 @@ from nses.experiment.settings.build import hyperparameters_of
 from nses.experiment.settings.config import SETTINGS, Config, changed, members_of
 from nses.experiment.settings.memory import total_bytes
 
-# Settings of tasks, policies and runs, which are not a Strategy's business.
+# Settings of tasks, policies and runs, which a Strategy does not have.
 UNUSED = {name for name, known in SETTINGS.items() if known.symbol is None or known.episodes}
 
 
 class Strategy:
     """One generation is `tell(*evaluate(ask()))`.
 
-    `ask()` returns the vectors to evaluate, (rows, d): first the unperturbed members that are not
-    measured yet (all in the first generation, then the one just updated), then n candidates.
-    `tell` takes a return and a behavior for each, in that order. Since an updated member is
-    measured together with the next candidates, it is chosen by what was known before (adr/0004).
+    `ask()` returns the vectors to evaluate, (rows, d): first the unperturbed members that have not
+    been measured yet (in the first generation all, later the one just updated), then n candidates.
+    `tell` takes a return and a behavior for each, in that order. An updated member is measured
+    together with the next candidates, so selection still uses its previous behavior (adr/0004).
 
-    theta is one vector, (d,), or one per member, (M, d). From one vector, the other members start
-    a perturbation away. Further keywords are the settings of the algorithm, by the names that they
-    have in `nses train --help`: lr, l2, optimizer, members, weight_patience, distance, ...
+    theta is one vector, (d,), or one per member, (M, d). Given one vector, the other members start
+    a perturbation away from it. Further keywords are the settings of the algorithm, named as in
+    `nses train --help`: lr, l2, optimizer, members, weight_patience, distance, ...
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Strategy:
             )
         members = settings.pop("members", None)
         for name in set(settings) & UNUSED:
-            raise UsageError(f"{name} has no meaning for a Strategy: the evaluation is yours.")
+            raise UsageError(f"{name} is no setting of a Strategy, which plays no episodes itself.")
         if settings.get("selection") == "fresh":
             raise UsageError("selection 'fresh' plays new episodes, which a Strategy cannot do.")
         thetas = _population(theta, members, members_of(algorithm, 5), sigma, seed)
@@ -82,7 +82,8 @@ class Strategy:
         if asked > total_bytes():
             raise UsageError(
                 f"ask() would return {config.n + len(thetas):,} vectors of {self.d:,} numbers, "
-                f"{asked / 1e9:,.1f} GB; this machine has {total_bytes() / 1e9:,.1f} GB: lower n."
+                f"{asked / 1e9:,.1f} GB, but this machine has {total_bytes() / 1e9:,.1f} GB; "
+                "lower n."
             )
         self.table = np.empty(noise.table_size(self.d), np.float32)
         noise.fill_table(self.table, seed)
@@ -94,7 +95,7 @@ class Strategy:
         self.chosen = -1  # the member whose candidates are out, -1 between tell and ask
 
     def ask(self) -> NDArray[np.float32]:
-        """The parameter vectors to evaluate next; the same ones until they are told."""
+        """The parameter vectors to evaluate next; the same ones again until `tell` is called."""
         h = self.hyperparameters
         if self.generation == 0:
             N = np.zeros(h.M)
@@ -113,16 +114,16 @@ class Strategy:
         return rows
 
     def tell(self, returns: ArrayLike, behaviors: ArrayLike | Sequence[Trace]) -> None:
-        """Learn from a return, (rows,), and a behavior, (rows, dimensions), of each vector asked.
+        """Learn from the returns, (rows,), and behaviors, (rows, dimensions), of the vectors asked.
 
         For the distances ram and ram-total, behaviors are a list of traces, uint8 (steps, bytes).
-        A candidate that could not be evaluated has the return NaN.
+        Give NaN as the return of a candidate that could not be evaluated.
         """
         h, known = self.hyperparameters, len(self.unmeasured)
         f = np.array(returns, np.float64)
         b = _rows(behaviors, h.distance)
         if self.chosen < 0:
-            raise UsageError("tell() needs the vectors of an ask() before it.")
+            raise UsageError("tell() must follow an ask().")
         if f.shape != (known + h.n,) or len(b) != len(f):
             raise UsageError(
                 f"tell() takes a return and a behavior for each of the {known + h.n} vectors "
@@ -134,7 +135,7 @@ class Strategy:
         before = dict(vars(self))
         try:
             self._learn(f, b, played)
-        except BaseException:  # nothing was told
+        except BaseException:  # as if tell() had not been called
             vars(self).update(before)
             raise
 
@@ -157,7 +158,7 @@ class Strategy:
         self.unmeasured, self.chosen = (m,), -1
 
     def _measured(self, m: int, f: float, b: Characterization) -> None:
-        """f(theta) and b of an unperturbed member: archive, weight and best policy learn of it."""
+        """Update archive, weight and best policy by f(theta) and b of an unperturbed member."""
         h = self.hyperparameters
         self._set_member(m, replace(self.members[m], behavior=b))
         self.archive = self.archive.append(b)

@@ -1,4 +1,4 @@
-"""Training: from a configuration to a run on disk, through anything that happens on the way."""
+"""Training: from a configuration to a run on disk, whatever happens in between."""
 
 import logging
 import os
@@ -36,7 +36,7 @@ from nses.rollouts.tasks.task import Task
 
 log = logging.getLogger("nses")
 
-# Called after each generation with the state and its record; raises StopTraining to stop there.
+# Called after each generation with the state and its record; may raise StopTraining.
 Listener = Callable[[State, dict[str, Any]], object]
 
 MOST_FAILED = 3
@@ -55,17 +55,17 @@ def train(
 ) -> Run:
     """Train on a task by name or on a Task of your own, and return the run.
 
-    `listener(state, record)` is called after each generation, with all that changes and with the
-    line of metrics.jsonl; if it raises nses.StopTraining, the run stops there: it is returned as
-    it is, with a checkpoint, and `resume` continues it exactly.
-    A `policy` of your own takes the place of the network, whose settings then say nothing.
-    Every setting of `nses train --help` is a keyword. Where `run_dir` holds the same run already,
-    it is continued; where it holds another one, CheckpointRefused says how they differ.
+    `listener(state, record)` is called after each generation, with the state of the search and the
+    line of metrics.jsonl. If it raises nses.StopTraining, the run stops there with a checkpoint and
+    is returned; `resume` continues it exactly.
+    A `policy` of your own replaces the network, whose settings are then ignored.
+    Every setting of `nses train --help` is a keyword. If `run_dir` already holds the same run,
+    it is continued; if it holds another one, CheckpointRefused says how they differ.
     """
     if not isinstance(task, str | Task):
         raise UsageError(
             "task must be the name of a task, a Gymnasium id, 'module:attribute' or an nses.Task "
-            f"(which an environment of your own becomes), got {task!r}."
+            f"(wrap your own environment in one), got {task!r}."
         )
     name = task if isinstance(task, str) else task.name
     base = recipe_of(name, recipe, algorithm)
@@ -83,9 +83,9 @@ def resume(
     policy: Policy | None = None,
     **settings: Any,
 ) -> Run:
-    """Continue a run exactly where its newest checkpoint stands; `generations` extends it.
+    """Continue a run exactly from its newest checkpoint; `generations` extends it.
 
-    A Task or a Policy object that it was trained with has to be brought along.
+    If it was trained with a Task or Policy object of your own, pass that again.
     """
     run = load(run_dir, policy)
     run.task(task)
@@ -100,24 +100,24 @@ def pursue(
     listener: Listener | None = None,
     policy: Policy | None = None,
 ) -> Run:
-    """Bring a run to its last generation: begin it, or go on from its newest checkpoint.
+    """Bring a run to its last generation: begin it, or continue from its newest checkpoint.
 
-    The task is the one that the configuration names, or a user's own; so is the policy.
+    The task and the policy are those that the configuration names, or a user's own.
     """
     given = directory_of(config)
     config = replace(config, run_dir=str(given))
     with same_place():
-        _pursue(config, absolute(given), own, policy, listener or _nobody)
+        _pursue(config, absolute(given), own, policy, listener or _ignore)
     return load(given, policy)
 
 
 def _pursue(
     config: Config, directory: Path, own: Task | None, policy: Policy | None, listener: Listener
 ) -> None:
-    """In an absolute directory, wherever environments go; users see the path that they gave."""
+    """`directory` is absolute: environments may change the working one. Users see run_dir."""
     task = task_of(config, own)
     config = replace(config, distance=task.distance)
-    task = _looked_at(task, config)  # one that does not work is found before anything is written
+    task = _looked_at(task, config)  # finds a broken task before anything is written
     if policy is not None:
         check_policy(policy, task)
         sources = task.facts.sources | source_of(policy)
@@ -138,7 +138,7 @@ def _pursue(
         try:
             if state is None or state.generation < config.generations:
                 state = _generations(search, state, config, directory, stop, listener)
-            if state.generation < config.generations:  # as the listener wished
+            if state.generation < config.generations:  # the listener stopped it
                 return
             tested = search.retest(state.best, config.retest_episodes)
             write_ending(directory, state, tested)
@@ -147,7 +147,7 @@ def _pursue(
             stopped = Stopped(stop.signum)
             stopped.add_note(f"to continue: {resume_command(config.run_dir or directory)}")
             raise stopped from None
-        except TaskBroken:  # there is nothing to continue
+        except TaskBroken:  # leave nothing behind to continue
             if new and not checkpoint.stored(directory / checkpoint.DIRECTORY):
                 (directory / CONFIG).unlink(missing_ok=True)
             raise
@@ -157,21 +157,21 @@ def _pursue(
 
 
 def _looked_at(task: Task, config: Config) -> Task:
-    """The task with what a first look found; TaskBroken if it does not work."""
+    """The task, with the facts that a trial found; TaskBroken if it does not work."""
     if is_ours(task):
         return task
     found = look(task, config.deadline)
     if found.difference:
         log.warning(
-            "episodes of %s depend on what was played before: results will depend on the number "
-            "of workers and on interruptions. %s 'nses check' looks again.",
+            "episodes of %s depend on what was played before, so results will depend on the number "
+            "of workers and on interruptions. %s 'nses check' checks it again.",
             task.name, found.difference,
         )  # fmt: skip
     return task.knowing(found.facts)
 
 
-def _told(listener: Listener, state: State, record: dict[str, Any]) -> bool:
-    """Whether the listener has heard enough."""
+def _stopped_by(listener: Listener, state: State, record: dict[str, Any]) -> bool:
+    """Call the listener; whether it asked to stop."""
     try:
         listener(state, record)
     except StopTraining:
@@ -179,12 +179,12 @@ def _told(listener: Listener, state: State, record: dict[str, Any]) -> bool:
     return False
 
 
-def _nobody(state: State, record: dict[str, Any]) -> None:
-    """The listener of those who do not listen."""
+def _ignore(state: State, record: dict[str, Any]) -> None:
+    """The default listener."""
 
 
 class Checkpoints:
-    """Writes a checkpoint when it is time; a failure is retried at the next generation."""
+    """Writes checkpoints when they are due; a failed one is retried after the next generation."""
 
     def __init__(self, directory: Path, config: Config):
         self.directory, self.config = directory / checkpoint.DIRECTORY, config
@@ -208,19 +208,19 @@ class Checkpoints:
             self.failures += 1
             if self.failures >= MOST_FAILED:
                 raise StorageFailed(
-                    f"the checkpoint of generation {state.generation} could not be written in "
-                    f"{self.failures} tries: {error}"
+                    f"the checkpoint of generation {state.generation} could not be written after "
+                    f"{self.failures} attempts: {error}"
                 ) from error
             log.warning(
                 "the checkpoint of generation %d could not be written (%s); "
-                "trying again after the next.",
+                "trying again after the next generation.",
                 state.generation, error,
             )  # fmt: skip
             return
         self.failures, self.written, self.generation = 0, time.monotonic(), state.generation
 
     def insist(self, state: State) -> None:
-        """At the end there is no next generation: StorageFailed, unless the state is on disk."""
+        """Write until it is on disk, for there is no next generation; else StorageFailed."""
         while self.generation != state.generation:
             self.write(state)
 
@@ -233,7 +233,7 @@ def _generations(
     stop: Interruption,
     listener: Listener,
 ) -> State:
-    """The state after all generations, or as many as the listener wishes, which is on disk."""
+    """The state, which is on disk, after all generations or as many as the listener allows."""
     saved = Checkpoints(directory, config)
     if state is None:
         state = search.init()
@@ -247,7 +247,7 @@ def _generations(
             stack.callback(events.close)
 
         def keep(state: State) -> None:
-            """A checkpoint, never newer than its logs."""
+            """Write a checkpoint, never newer than its logs."""
             metrics.sync()
             history.sync()
             saved.insist(state)
@@ -268,7 +268,7 @@ def _generations(
                     metrics.sync()
                     history.sync()
                     saved.write(state)
-                enough = _told(listener, state, record)
+                enough = _stopped_by(listener, state, record)
                 if stop():
                     raise Interrupted
                 if enough:
@@ -276,12 +276,12 @@ def _generations(
         except NotFinite as error:
             keep(state)
             raise NotFinite(
-                f"{error}; the last good checkpoint is that of generation {state.generation}. "
-                "Lower --lr or --sigma, or look at the returns."
+                f"{error}; the last good checkpoint is of generation {state.generation}. "
+                "Lower --lr or --sigma, or check the returns."
             ) from error
         except StorageFailed:
             raise
-        except BaseException:  # whatever else it is, no finished generation is lost
+        except BaseException:  # whatever happened, no finished generation is lost
             keep(state)
             raise
         keep(state)

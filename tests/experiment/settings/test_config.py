@@ -24,7 +24,7 @@ BASE = Config(task="point-trap")
 
 @pytest.mark.parametrize("name", ["behavior", "distance", "max_steps"])
 def test_e22_a_setting_of_the_task_is_none_of_its_environment(name):
-    with pytest.raises(ValueError, match=f"{name} is a setting of its own"):
+    with pytest.raises(ValueError, match=f"{name} is not an argument of the environment"):
         changed(Config(task="point-trap"), {"environment": (f"{name}=1",)})
 
 

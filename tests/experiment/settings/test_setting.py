@@ -26,7 +26,7 @@ BASE = Config(task="point-trap")
         (Setting(at_least=0, at_most=1), 1, 1.5, "x must be at least 0 and at most 1, got 1.5."),
         (Setting(letters=3), "abc", "abcd", "x must have at most 3 letters, got 4."),
         (Setting(letters=9), "a", "\udcff",
-         r"x must be text, got '\udcff', which has half a letter."),
+         r"x must be valid Unicode, got '\udcff', which has a lone surrogate."),
         (Setting(entries=2, letters=1), ("a", "b"), ("a", "b", "c"),
          "x must have at most 2 entries, got 3."),
         (Setting(rule=lambda value: ["odd"] if value % 2 else []), 2, 3, "odd"),
@@ -83,7 +83,7 @@ from nses.cli.arguments import configuration
 config = configuration(["point-trap", "--momentum", "0.5"], "train", "")
 assert hyperparameters_of(config, "euclidean").momentum == 0.5
 assert differences(config, recipe("point-trap", "laptop", "nsra-es")) == [
-    "momentum: 0.5 here, 0.9 there"
+    "momentum: 0.5 given, 0.9 stored"
 ]
 assert from_dict(to_dict(config)) == config
 try:

@@ -1,4 +1,4 @@
-"""From a configuration to what does the work: the only file that names concrete plug-ins."""
+"""Builds what a configuration describes; the only file that names concrete plug-ins."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -28,7 +28,7 @@ from nses.rollouts.tasks.task import Facts, Task
 
 
 def task_of(config: Config, own: Task | None = None) -> Task:
-    """The task that a configuration names, or a user's own one with what it says about it."""
+    """The task that a configuration names, or a user's own, revised by its settings."""
     if own is None:
         task = make_task(
             config.task,
@@ -38,7 +38,10 @@ def task_of(config: Config, own: Task | None = None) -> Task:
             **config.environment_arguments,
         )
     elif config.environment:
-        raise UsageError("a Task makes its environment itself and takes no environment arguments.")
+        raise UsageError(
+            "a Task object takes no environment arguments; "
+            "give them to the function that makes its environment."
+        )
     else:
         task = own.revised(
             behavior=None if config.behavior is None else parse_behavior(config.behavior),
@@ -52,16 +55,16 @@ def task_of(config: Config, own: Task | None = None) -> Task:
 def policy_of(
     config: Config, facts: Facts, reference: Reference | None = None, own: Policy | None = None
 ) -> Policy:
-    """A user's own policy, or the first built-in one for such observations."""
+    """A user's own policy, or else the first built-in one that fits the observations."""
     if own is not None:
         return own
     return next(make for fits, make in POLICIES if fits(facts))(config, facts, reference)
 
 
 def _conv(config: Config, facts: Facts, reference: Reference | None) -> Policy:
-    """For pixels as the paper has them; it takes a reference batch."""
+    """For pixels as in the paper; needs a reference batch."""
     if reference is None:
-        raise UsageError("a policy that sees pixels needs the reference batch of its run.")
+        raise UsageError("a policy for pixels needs the reference batch of its run.")
     return Conv(output_of(facts.action_space).size, reference)
 
 
@@ -76,12 +79,12 @@ def has_pixels(facts: Facts) -> bool:
     return space.shape == PIXELS and space.dtype == np.uint8
 
 
-# Which observations a built-in policy is for, and how it is made; the first that fits is taken.
+# The built-in policies: (whether it fits the observations, how to make it). The first fit is taken.
 POLICIES = ((has_pixels, _conv), (lambda facts: True, _mlp))
 
 
 def reference_of(config: Config, task: Task) -> Reference | None:
-    """What random play sees in a task whose policy needs to know."""
+    """The reference batch, from random play, if the policy for this task needs one."""
     if not has_pixels(task.facts):
         return None
     rng = generator(config.seed, 0, 0, Purpose.REFERENCE)
@@ -89,7 +92,7 @@ def reference_of(config: Config, task: Task) -> Reference | None:
 
 
 def hyperparameters_of(config: Config, distance: str) -> Hyperparameters:
-    """What is declared with a symbol of core, but for the distance, which a task may choose."""
+    """The settings that are declared with a symbol of core; the distance may be the task's own."""
     values: dict[str, Any] = {
         declared.symbol: declared.hyperparameter(getattr(config, name))
         for name, declared in SETTINGS.items()
@@ -112,10 +115,10 @@ def search_of(
     reference: Reference | None = None,
     policy: Policy | None = None,
 ) -> Iterator[Search]:
-    """The search of a configuration, with its workers, which end with the context.
+    """The search that a configuration describes, with its workers, which end with the context.
 
-    The policy may be your own. A built-in one that sees pixels has a reference batch; without
-    one, random play finds it.
+    The policy may be your own. A built-in one for pixels needs a reference batch; if none is
+    given, random play collects it.
     """
     if reference is None and policy is None:
         reference = reference_of(config, task)

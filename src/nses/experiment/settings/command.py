@@ -1,4 +1,4 @@
-"""From settings back to the words on the line that give them."""
+"""From settings back to the command line."""
 
 import shlex
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from nses.rollouts.tasks.catalog import TRACE_DISTANCE, VECTOR_DISTANCE
 
 
 def changes_of(config: Config) -> dict[str, Any]:
-    """Settings that are not those of the recipe, but for the seed and what is only practical.
+    """The settings that differ from the recipe, other than the seed and the practical ones.
 
-    Nothing that a setting names is looked up: a stored run may name anything.
+    Does not look up anything that a setting names: a stored run may name anything.
     """
     base = to_dict(recipe(config.task, config.recipe, config.algorithm))
     changes = {
@@ -21,7 +21,7 @@ def changes_of(config: Config) -> dict[str, Any]:
         if name not in PRACTICAL | {"seed"} and value != base[name]
     }
     if changes.get("distance") in (VECTOR_DISTANCE, TRACE_DISTANCE):
-        del changes["distance"]  # what a task has by itself; a stored run always says it
+        del changes["distance"]  # a task's default, which a stored run always spells out
     return changes
 
 
@@ -39,7 +39,7 @@ def flags_of(settings: Mapping[str, Any]) -> list[str]:
 
 
 def train_words(config: Config) -> list[str]:
-    """The arguments of `nses` that train this very run again."""
+    """The arguments of `nses` that train this run again."""
     return [
         *("train", config.task, "--algorithm", config.algorithm, "--recipe", config.recipe),
         *("--seed", str(config.seed), *flags_of(changes_of(config))),

@@ -1,4 +1,4 @@
-"""All settings of a run in one flat value, each declared once; the text under one is its help."""
+"""All settings of a run in one flat value, each declared once; the string under it is its help."""
 
 import difflib
 import json
@@ -26,7 +26,7 @@ def _even(n: int) -> Iterator[str]:
 
 def _layers(hidden: tuple[int, ...]) -> Iterator[str]:
     if not all(units >= 1 for units in hidden):
-        yield f"hidden must be layers of at least 1 unit each, got {hidden}."
+        yield f"every hidden layer must have at least 1 unit, got hidden={hidden}."
 
 
 def _pairs(environment: tuple[str, ...]) -> Iterator[str]:
@@ -35,7 +35,7 @@ def _pairs(environment: tuple[str, ...]) -> Iterator[str]:
         if not name.isidentifier() or not equals:
             yield f"environment takes NAME=VALUE, got {pair!r}."
         elif SETTINGS.get(name, Setting()).kind is Kind.TASK:
-            yield f"{name} is a setting of its own, not one of the environment."
+            yield f"{name} is not an argument of the environment; use the setting of that name."
         try:
             value_of(f"environment {name}", text)
         except ValueError as error:
@@ -45,14 +45,14 @@ def _pairs(environment: tuple[str, ...]) -> Iterator[str]:
 @dataclass(frozen=True)
 class Config:
     task: str = field(metadata=declared(experiment=True, letters=200))
-    """What to learn: a task of `nses tasks`, any Gymnasium id, or package.module:attribute."""
+    """What to learn: a name from 'nses tasks', a Gymnasium id, or module:attribute."""
 
     algorithm: str = setting("nsra-es", experiment=True, among=ALGORITHMS)
     """Reward only, novelty only, both in equal parts, or both with a weight that adapts."""
     recipe: Literal["paper", "laptop", "smoke"] = setting("laptop", experiment=True, changes=True)
-    """Where all the other settings come from, unless they are given."""
+    """Where the settings that are not given come from."""
     seed: int = setting(0, experiment=True, at_least=0, at_most=2**63 - 1)
-    """The run seed: the same seed gives the same run, to the bit."""
+    """The same seed gives the same run, bit for bit."""
     generations: int = setting(100, changes=True, at_least=0, at_most=10**9)
     """T, how many generations to train in all."""
 
@@ -63,63 +63,70 @@ class Config:
     lr: float = setting(0.01, symbol="lr", above=0)
     """Step size of the optimizer."""
     l2: float = setting(0.005, symbol="l2", at_least=0)
-    """Pull of the parameters towards zero, in units of the gradient without its factor 1/sigma."""
+    """Weight decay: pulls parameters towards zero, relative to the gradient without its 1/sigma."""
     optimizer: str = setting("adam", symbol="optimizer", among=OPTIMIZERS)
     """Adam as in the paper, SGD with momentum 0.9, or ClipUp: momentum 0.9 of unit gradients."""
     members: int = setting(5, symbol="M", at_least=1, at_most=10**4)
-    """M, agents in the population."""
+    """M, members of the population."""
     k: int = setting(10, symbol="k", at_least=1, at_most=10**9)
-    """Nearest neighbours in the archive that novelty is measured against."""
+    """Novelty is the mean distance to the k nearest neighbours in the archive."""
     evaluation_episodes: int = setting(10, symbol="E", episodes=True, at_least=1, at_most=10**6)
-    """E, episodes without noise that measure an updated member."""
+    """E, episodes without noise that evaluate an updated member."""
     weight: float = setting(1.0, symbol="w", at_least=0, at_most=1)
-    """NSRA-ES: the first weight w of reward against novelty."""
+    """NSRA-ES: the initial weight w of reward (of novelty: 1-w)."""
     weight_patience: int = setting(50, symbol="t_w", at_least=1, at_most=10**9)
     """NSRA-ES: t_w, updates without improvement before w falls."""
     weight_step: float = setting(0.05, symbol="delta_w", at_least=0, at_most=1)
-    """NSRA-ES: delta_w, how far w moves."""
+    """NSRA-ES: delta_w, how far w moves at a time."""
     weight_min_gain: float = setting(0.0, symbol="min_gain", at_least=0)
-    """NSRA-ES: improvements up to this size do not count as such."""
+    """NSRA-ES: gains up to this size do not count as improvement."""
     weight_per_member: bool = setting(False, symbol="weight_per_member")
-    """NSRA-ES: a weight for each member in place of one for all."""
+    """NSRA-ES: a separate weight for each member instead of one for all."""
     ranks: Literal["tied", "ordinal"] = setting("tied", symbol="ordinal_ranks", yes="ordinal")
-    """Equal values share their mean rank, or are ranked as they stand (the authors' code)."""
+    """Equal values share their mean rank, or are ranked in order (as in the authors' code)."""
     selection: Literal["novelty", "fresh", "uniform", "round-robin", "cached"] = setting(
         "novelty", symbol="selection", formerly={"cached": "novelty"}
     )
-    """Choose the member to update by the novelty of its last known behavior (Eq. 1), or of new
-    episodes of every member (the authors' code); or by chance, or in turn. cached is the former
-    name of novelty."""
+    """How the member to update is chosen:
+    novelty - of its last known behavior (Eq. 1);
+    fresh - novelty in new episodes (the authors' code);
+    uniform - at random; round-robin - in turn;
+    cached - the former name of novelty."""
 
     hidden: tuple[int, ...] = setting((64, 64), entries=100, rule=_layers)
-    """Hidden layers of the network."""
+    """Units of each hidden layer of the network."""
     activation: Literal["tanh", "relu"] = setting("tanh")
     """Activation of the hidden layers."""
     normalize: bool = setting(True)
-    """Standardise observations by running moments."""
+    """Standardise observations by their running mean and variance."""
     reference: int = setting(128, at_least=2, at_most=10**4)
-    """Observations of random play that the batch norm of a network for pixels compares with."""
+    """Observations of random play in the reference batch (virtual batch norm, for pixels)."""
     moments_probability: float = setting(
         0.01, symbol="moments_probability", episodes=True, at_least=0, at_most=1
     )
-    """Share of the episodes that contribute to these moments."""
+    """Fraction of episodes that contribute to the running mean and variance."""
     action_noise: float = setting(0.01, at_least=0)
-    """Standard deviation of noise on continuous actions of perturbed episodes."""
+    """Standard deviation of the noise on candidates' continuous actions."""
 
     behavior: str | None = setting(None, kind=Kind.TASK, letters=1000)
-    """What novelty looks at: final:KEY,KEY of info or final-observation:0,1 (also mean: and
-    trajectory:, mean-observation: ...), or package.module:function, a function of the last
-    (observation, info) that returns numbers. If not given: the task's own, or the whole last
+    """What novelty is measured on:
+    final:KEY,KEY - entries of the last info;
+    final-observation:0,1 - of the last observation
+    (mean and trajectory also take the place of final);
+    module:function - numbers that your function of the
+    last (observation, info) returns.
+    If not given: the task's own, or else the whole last
     observation."""
     distance: str | None = setting(None, kind=Kind.TASK, symbol="distance", among=DISTANCES)
-    """How behaviors are compared; the task says so if this does not. ram and ram-total are for
-    traces: the sum over all steps, or the root of the sum of all squares."""
+    """How behaviors are compared; the task's own if not given.
+    For traces: ram sums the distances of all steps,
+    ram-total is the root of the sum of all squares."""
     max_steps: int | None = setting(None, kind=Kind.TASK, at_least=1, at_most=10**9)
     """Step limit of an episode, where the environment has none or a longer one."""
     environment: tuple[str, ...] = setting((), entries=100, letters=10_000, rule=_pairs)
     """Arguments of the environment, as NAME=VALUE."""
     retest_episodes: int = setting(30, at_least=1, at_most=10**6)
-    """Fresh episodes of the best policy at the end: its score on the way is a lucky one."""
+    """Fresh episodes of the best policy at the end: its score while training was partly luck."""
 
     run_dir: str | None = setting(None, kind=Kind.PRACTICAL, experiment=True)
     """Where the run is kept; runs/TASK/ALGORITHM/seed-SEED if not given."""
@@ -130,38 +137,38 @@ class Config:
     backend: str = setting("processes", kind=Kind.PRACTICAL, experiment=True, among=BACKENDS)
     """Where episodes are played. The result is the same."""
     native: bool = setting(True, kind=Kind.PRACTICAL)
-    """Use the compiled episode loop of a task that has one. The result is the same."""
+    """Use the task's compiled episode loop, if it has one. The result is the same."""
     deadline: float = setting(300.0, kind=Kind.PRACTICAL, above=0)
     """Seconds after which an episode counts as hanging and its worker is replaced."""
     checkpoint_seconds: float = setting(30.0, kind=Kind.PRACTICAL, at_least=0)
-    """Seconds between checkpoints; interruptions always write one."""
+    """Seconds between checkpoints; an interruption always writes one."""
     keep_every: int = setting(100, kind=Kind.PRACTICAL, at_least=1, at_most=10**9)
-    """Keep the checkpoint of every so many generations; of the others, the last three."""
+    """Keep one checkpoint per this many generations, besides the last three."""
     tensorboard: bool = setting(True, kind=Kind.PRACTICAL)
     """Write TensorBoard events."""
     pictures: bool = setting(True, kind=Kind.PRACTICAL, experiment=True)
-    """End with pictures of the run and a page that shows them."""
+    """Draw pictures of the run and a page with them at the end."""
 
     @property
     def environment_arguments(self) -> dict[str, Any]:
-        """The NAME=VALUE pairs, values as JSON where they are."""
+        """The NAME=VALUE pairs, each value read as JSON if possible."""
         pairs = (pair.partition("=") for pair in self.environment)
         return {name: value_of(f"environment {name}", text) for name, _, text in pairs}
 
 
 def value_of(name: str, text: str) -> Any:
-    """A value that stands on the line: as JSON where it is, else the text itself."""
+    """The value of a text on the command line: JSON if it is JSON, else the text itself."""
     try:
         return json.loads(text)
-    except ValueError:  # also a number of more digits than Python reads
+    except ValueError:  # also for a number with more digits than Python reads
         return text
     except RecursionError:
-        raise UsageError(f"{name} is nested too deeply, got {text[:20]}...") from None
+        raise UsageError(f"{name} is nested too deeply: {text[:20]}...") from None
 
 
 SETTINGS = settings_of(Config)
 
-# What a run may change between its beginning and its end without becoming another run.
+# Settings that may change while a run is under way without making it another run.
 CHANGEABLE = frozenset(name for name, known in SETTINGS.items() if known.changeable)
 PRACTICAL = frozenset(name for name, known in SETTINGS.items() if known.kind is Kind.PRACTICAL)
 
@@ -177,13 +184,13 @@ def changed(config: Config, changes: Mapping[str, Any]) -> Config:
 
 
 def members_of(algorithm: str, several: int) -> int:
-    """One where the algorithm is defined by it; an unknown one is refused where it is checked."""
+    """1 for an algorithm without a population. An unknown algorithm is refused later, by checks."""
     row = ALGORITHMS.get(algorithm)
     return several if row is None or row.population else 1
 
 
 def _refuse_several(config: Config) -> None:
-    """UsageError where an algorithm that trains one policy is given several."""
+    """UsageError if an algorithm that trains one policy is given several."""
     if config.members != members_of(config.algorithm, config.members):
         others = ", ".join(name for name, row in ALGORITHMS.items() if row.population)
         raise UsageError(
@@ -193,7 +200,7 @@ def _refuse_several(config: Config) -> None:
 
 
 def _applied(config: Config, changes: Mapping[str, Any]) -> Config:
-    """`config` with these settings, each of them checked; UsageError lists all that is wrong."""
+    """`config` with these settings, each checked; a UsageError lists everything that is wrong."""
     errors = []
     accepted: dict[str, Any] = {}
     for name, value in changes.items():
@@ -228,7 +235,7 @@ def _applied(config: Config, changes: Mapping[str, Any]) -> Config:
 def from_dict(values: Mapping[str, Any]) -> Config:
     """A configuration as it was stored: ES once took several members, and such runs still load."""
     if not isinstance(values.get("task"), str):
-        raise UsageError("the configuration names no task.")
+        raise UsageError("the configuration does not name a task.")
     return _applied(Config(task=values["task"]), values)
 
 
@@ -237,9 +244,9 @@ def to_dict(config: Config) -> dict[str, Any]:
 
 
 def differences(ours: Config, theirs: Config) -> list[str]:
-    """Settings that make it another run, line by line."""
+    """The settings in which two runs differ and which make them different runs, a line each."""
     return [
-        f"{name}: {getattr(ours, name)!r} here, {getattr(theirs, name)!r} there"
+        f"{name}: {getattr(ours, name)!r} given, {getattr(theirs, name)!r} stored"
         for name in SETTINGS
         if name not in CHANGEABLE and getattr(ours, name) != getattr(theirs, name)
     ]
@@ -265,6 +272,6 @@ def _describe(hint: Any) -> str:
     if get_origin(hint) in (Union, types.UnionType):
         return " or ".join(_describe(option) for option in get_args(hint))
     if get_origin(hint) is tuple:
-        return f"a list of {_describe(get_args(hint)[0])}s"
-    names = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
-    return names.get(hint, "nothing")
+        return f"a list, each entry {_describe(get_args(hint)[0])}"
+    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+    return names.get(hint, "None")

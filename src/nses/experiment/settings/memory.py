@@ -1,4 +1,4 @@
-"""Whether a run fits into the memory of this machine: known before the start, not after."""
+"""Whether a run fits into the memory of this machine, checked before it starts."""
 
 import logging
 import os
@@ -21,19 +21,19 @@ log = logging.getLogger("nses")
 
 STATE = 128  # bytes: Atari's RAM, which a trace holds for every step
 OPTIMIZED = 3  # theta and the two moments of Adam, float32
-ANY_REFERENCE = np.zeros((2, *PIXELS), np.uint8)  # for a policy that nobody plays with
-CHECKPOINT = 2  # copies of the archive that are made on its way to the disk and back
+ANY_REFERENCE = np.zeros((2, *PIXELS), np.uint8)  # for a policy that is only measured
+CHECKPOINT = 2  # copies of the archive: one to write a checkpoint, one to read it back
 
 
 def archive_bytes(config: Config, task: Task) -> int:
-    """The archive at the end of a run; where it holds traces, if all episodes last to the limit."""
+    """The archive at the end of a run. Traces count as if every episode reached the step limit."""
     traces = task.behavior.summary == "trace"
     entry = STATE * task.step_limit if traces else 8 * task.behavior_size
     return (config.members + config.generations) * entry
 
 
 def archives_bytes(config: Config, task: Task) -> int:
-    """The same in all processes: the coordinator's and those of the workers."""
+    """All copies of the archive: the coordinator's and the workers'."""
     workers = BACKENDS[config.backend].workers(config.workers)
     return (1 + CHECKPOINT + workers) * archive_bytes(config, task)
 
@@ -48,7 +48,7 @@ def available_bytes(system: Path = Path("/")) -> int:
 
 
 def total_bytes(system: Path = Path("/")) -> int:
-    """Memory of the machine, or less where a control group says so."""
+    """Memory of the machine, or less if a control group limits it."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for name in ("memory.max", "memory/memory.limit_in_bytes"):  # version 2, then 1
         text = _read(system / "sys/fs/cgroup" / name).strip()
@@ -64,7 +64,7 @@ def _read(path: Path) -> str:
 
 
 def check_memory(config: Config, task: Task, own: Policy | None = None) -> None:
-    """UsageError where candidates and members alone need more memory than there is."""
+    """UsageError if candidates and members alone need more memory than the machine has."""
     policy = policy_of(config, task.facts, ANY_REFERENCE, own)
     d, m = policy.size, policy.moments_size
     table = 4 * table_size(d)
@@ -76,8 +76,8 @@ def check_memory(config: Config, task: Task, own: Policy | None = None) -> None:
     if needed > there:
         raise UsageError(
             f"n={config.n}, evaluation_episodes={config.evaluation_episodes} and "
-            f"members={config.members} of {d:,} parameters need {needed / 1e9:,.1f} GB of memory, "
-            f"this machine has {there / 1e9:,.1f} GB; lower the largest of them."
+            f"members={config.members} with {d:,} parameters need {needed / 1e9:,.1f} GB of "
+            f"memory, but this machine has {there / 1e9:,.1f} GB; lower the largest of these."
         )
 
 
@@ -86,9 +86,9 @@ def warn_of_memory(config: Config, task: Task) -> None:
     needed, available = archives_bytes(config, task), available_bytes()
     if needed > available:
         log.warning(
-            "the archive may grow to %.1f GB, with its copies in all processes to %.1f GB, if all "
-            "episodes last %s steps; this machine has %.1f GB left. Lower --generations, "
-            "--max-steps or --workers if they do.",
+            "the archive may grow to %.1f GB, and its copies in all processes to %.1f GB, if all "
+            "episodes last %s steps; this machine has %.1f GB left. If so, lower --generations, "
+            "--max-steps or --workers.",
             archive_bytes(config, task) / 1e9, needed / 1e9, f"{task.step_limit:,}",
             available / 1e9,
         )  # fmt: skip

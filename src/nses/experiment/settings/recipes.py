@@ -23,12 +23,12 @@ def recipe(task: str, name: str, algorithm: str) -> Config:
 
 
 def runs_of(task: str, name: str) -> int:
-    """Runs of an algorithm: those of the paper for its own settings, else as many as are quick."""
+    """Runs per algorithm: as many as in the paper for its own settings, else a quick number."""
     return PAPER_RUNS if name not in ("laptop", "smoke") and not task.startswith("atari:") else RUNS
 
 
 def _recipe(name: str, members: int, **settings: Any) -> Recipe:
-    """Settings for every task and algorithm, with so many members where there may be several."""
+    """Settings for every task and algorithm; `members` holds for algorithms with a population."""
 
     def config(task: str, algorithm: str) -> Config:
         M = members_of(algorithm, members)
@@ -67,7 +67,7 @@ _laptop = _recipe(
     moments_probability=0.1,
 )
 
-# Whether it works at all: seconds.
+# Shows that everything works: seconds.
 _smoke = _recipe(
     "smoke",
     members=2,
@@ -113,8 +113,8 @@ _humanoid_laptop = _recipe(
 # The network of the paper, so that a smoke test sees its 166,673 parameters.
 _humanoid_smoke = _with(_smoke, hidden=(256, 256))
 
-# The paper trains games with long episodes for 150 generations, those with short ones for 300; it
-# names Seaquest's 200. Which is which is our reading, by the length of their episodes.
+# The paper trains games with long episodes for 150 generations and those with short ones for 300;
+# it says 200 for Seaquest. We decided which game is which by the length of its episodes.
 ATARI_GENERATIONS = {"freeway": 150, "beamrider": 150, "frostbite": 300, "montezumarevenge": 300}
 
 
@@ -143,7 +143,7 @@ _atari_laptop = _with(
     max_steps=1000,
 )
 
-# Whether it works at all: half a minute.
+# Shows that everything works: half a minute.
 _atari_smoke = _with(
     _atari_paper,
     members=2,

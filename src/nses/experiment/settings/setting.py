@@ -1,6 +1,6 @@
-"""How a setting is declared: once, with all that follows from it.
+"""How a setting is declared: once; flags, checks and everything else follow from it.
 
-The name, the type and the default are those of the field of Config, the help is the text under it.
+Its name, type and default are those of the field of Config; its help is the string under the field.
 """
 
 import math
@@ -14,45 +14,45 @@ T = TypeVar("T")
 
 class Kind(Enum):
     RUN = "makes it another run"
-    TASK = "makes it another run, and is an argument of the task"
-    PRACTICAL = "says where and how fast a run happens, not what it is"
+    TASK = "makes it another run, and is passed to the task"
+    PRACTICAL = "changes where and how fast a run happens, not its result"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What is declared of a setting; the defaults are those of most."""
+    """The declaration of a setting; the defaults suit most of them."""
 
     kind: Kind = Kind.RUN
-    changes: bool = False  # whether a run may change it on its way and still be the same run
-    experiment: bool = False  # whether an experiment decides it for each of its runs
+    changes: bool = False  # whether it may change on resume without making it another run
+    experiment: bool = False  # whether `nses reproduce` sets it for each of its runs
 
     symbol: str | None = None  # its name among the Hyperparameters of core
-    yes: str | None = None  # where those only ask whether: the choice that means yes
+    yes: str | None = None  # where that hyperparameter is a bool: the choice that means True
     formerly: Mapping[str, str] = field(default_factory=dict)  # choices by their former names
-    episodes: bool = False  # of them: whether it is about episodes, not about their results
+    episodes: bool = False  # for hyperparameters: whether it is about how episodes are played
 
     at_least: float = -math.inf
     above: float = -math.inf
     at_most: float = math.inf
-    letters: int | None = None  # most letters of a text, or of every entry of a list
-    entries: int | None = None  # most entries of a list
-    among: Collection[str] | None = None  # the names in a table, one of which it is
-    rule: Callable[[Any], Iterable[str]] = lambda value: ()  # what else is wrong with a value
+    letters: int | None = None  # the longest text, or the longest entry of a list
+    entries: int | None = None  # the longest list
+    among: Collection[str] | None = None  # the table that it names a row of
+    rule: Callable[[Any], Iterable[str]] = lambda value: ()  # further violations, as sentences
 
     @property
     def changeable(self) -> bool:
         return self.changes or self.kind is Kind.PRACTICAL
 
     def hyperparameter(self, value: Any) -> Any:
-        """The value in the words of core."""
+        """The value as core expects it."""
         return value if self.yes is None else value == self.yes
 
     def current(self, value: Any) -> Any:
-        """The value by its name of today."""
+        """The value by its current name."""
         return self.formerly.get(value, value) if isinstance(value, str) else value
 
     def violations(self, name: str, value: Any) -> Iterator[str]:
-        """What is wrong with a value of the right type, a sentence each."""
+        """Everything wrong with a value of the right type, a sentence each."""
         if value is None:
             return
         if isinstance(value, int | float):
@@ -78,8 +78,8 @@ class Setting:
         for text in [value] if isinstance(value, str) else value:
             if len(text) > self.letters:
                 yield f"{name} must have at most {self.letters:,} letters, got {len(text):,}."
-            if any("\ud800" <= letter <= "\udfff" for letter in text):  # no file takes them
-                yield f"{name} must be text, got {text!r}, which has half a letter."
+            if any("\ud800" <= letter <= "\udfff" for letter in text):  # UTF-8 cannot encode it
+                yield f"{name} must be valid Unicode, got {text!r}, which has a lone surrogate."
 
 
 def declared(**words: Any) -> dict[str, Setting]:
@@ -88,10 +88,10 @@ def declared(**words: Any) -> dict[str, Setting]:
 
 
 def setting(default: T, **words: Any) -> T:
-    """A field with a default and what else is declared of it: the words are those of Setting."""
+    """A field with a default and a declaration; the keywords are the fields of Setting."""
     return cast(T, field(default=default, metadata=declared(**words)))
 
 
 def settings_of(config: type) -> dict[str, Setting]:
-    """What is declared, by name."""
+    """The declarations, by name."""
     return {f.name: f.metadata["setting"] for f in fields(config)}
