@@ -25,7 +25,7 @@ def test_ask_tell_finds_the_higher_hill_with_novelty_only(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_own_loop_leaves_the_trap(tmp_path):
+def test_a_loop_of_your_own_leaves_the_trap(tmp_path):
     assert "out of the trap in generation" in output_of("own_loop.py", tmp_path)
 
 

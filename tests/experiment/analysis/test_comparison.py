@@ -123,7 +123,7 @@ def test_runs_that_differ_in_a_setting_are_groups_of_their_own(tmp_path):
     assert [len(group.stories) for group in contest.groups] == [2, 2]
 
 
-def test_the_same_seed_twice_is_counted_once_and_said(tmp_path):
+def test_the_same_seed_twice_is_counted_once_and_noted(tmp_path):
     make_run(tmp_path / "a", [1.0], seed=3, generations=9)
     make_run(tmp_path / "b", [1.0, 2.0], seed=3, generations=9)
     (contest,) = compare(find_runs([tmp_path]))
@@ -199,7 +199,7 @@ def test_an_episode_that_failed_does_not_spoil_the_statistics_of_its_group(tmp_p
     assert np.isfinite(contest.pairs[0].retest_p)
 
 
-def test_what_else_differs_between_the_algorithms_is_said(tmp_path):
+def test_other_differences_between_the_algorithms_are_noted(tmp_path):
     make_run(tmp_path / "a", [1.0], generations=3)
     make_run(tmp_path / "b", [1.0], algorithm="ns-es", generations=300, n=1000)
     make_run(tmp_path / "c", [1.0], algorithm="nsra-es", generations=300, weight=0.5)
@@ -218,7 +218,7 @@ def test_a_recipe_names_a_group_only_where_it_tells_the_settings(tmp_path):
     assert "n=50" in contest.groups[1].label
 
 
-def test_groups_before_other_traps_have_no_goal_in_common(tmp_path):
+def test_groups_with_different_traps_have_no_common_goal(tmp_path):
     make_run(tmp_path / "a", [1.0], task="humanoid-trap")
     make_run(tmp_path / "b", [1.0], task="humanoid-trap", environment=('trap={"back": 9}',))
     (contest,) = compare(find_runs([tmp_path]))

@@ -102,7 +102,7 @@ def test_m8_info_of_any_damaged_run_is_an_answer_or_a_clear_refusal(tmp_path, ca
     assert len(out + err) < 300_000
 
 
-def test_m8_lines_that_cannot_be_read_are_said(tmp_path, capsys):
+def test_m8_lines_that_cannot_be_read_are_reported(tmp_path, capsys):
     made(tmp_path, {"good": lambda run: None, "null": COMPARED["seconds-null"]})
     assert main(["compare", str(tmp_path)]) == 0
     assert "seed 11 has 1 line in metrics.jsonl that cannot be read" in capsys.readouterr().out

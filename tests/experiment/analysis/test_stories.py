@@ -102,14 +102,14 @@ def test_a_curve_is_the_median_of_the_best_so_far(tmp_path):
     assert curve.high.tolist() == expected[1].tolist()
 
 
-def test_where_some_runs_have_not_got_a_curve_is_of_those_that_have(tmp_path):
+def test_where_some_runs_have_not_got_that_far_a_curve_uses_the_others(tmp_path):
     curve = curve_of(stories(tmp_path, [1, 5, 7], [3]), "generation")
     assert curve.median.tolist() == [2, 5, 7]
     assert curve.runs.tolist() == [2, 1, 1]
     assert np.isnan(curve.low[1:]).all()
 
 
-def test_the_curve_of_one_run_has_no_interval_and_of_none_there_is_none(tmp_path):
+def test_the_curve_of_one_run_has_no_interval_and_no_runs_have_no_curve(tmp_path):
     curve = curve_of(stories(tmp_path, [1, 5]), "generation")
     assert curve.median.tolist() == [1, 5]
     assert np.isnan(curve.low).all()

@@ -10,7 +10,7 @@ from nses.experiment.runs.storage import StorageFailed
 imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="needs the extra video")
 
 
-def test_what_ffmpeg_says_is_told_and_the_old_file_stays(tmp_path, monkeypatch):
+def test_the_error_of_ffmpeg_is_shown_and_the_old_file_stays(tmp_path, monkeypatch):
     path, picture = tmp_path / "a.mp4", np.zeros((16, 16, 3), np.uint8)
     path.write_bytes(b"old")
     program = tmp_path / "ffmpeg"

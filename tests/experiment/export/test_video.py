@@ -115,7 +115,7 @@ def test_frames_tell_step_return_and_seconds_of_simulation(run):
     assert seen[0].f == 0.0
 
 
-def test_the_episode_that_ends_first_stays_to_be_seen(tmp_path):
+def test_the_episode_that_ends_first_stays_visible(tmp_path):
     run = nses.train(
         f"{__name__}:Brief", run_dir=str(tmp_path / "run"), max_steps=9, seed=0, **SMALL
     )
@@ -178,7 +178,7 @@ def test_an_environment_without_pictures_is_a_clear_error_and_leaves_no_file(nam
     assert not list(run.path.glob("*mp4*"))
 
 
-def test_a_task_of_ones_own_is_brought_along(tmp_path):
+def test_a_task_object_has_to_be_passed_again(tmp_path):
     task = make_task(f"{__name__}:Brief", max_steps=5)
     run = nses.train(task, run_dir=str(tmp_path / "run"), **SMALL)
     with pytest.raises(ValueError, match="has to be passed again"):
@@ -196,7 +196,7 @@ def test_a_task_of_ones_own_is_brought_along(tmp_path):
         ({"policy": "worst"}, "policy must be best"),
     ],
 )
-def test_bad_wishes_are_refused(run, settings, message):
+def test_bad_arguments_are_refused(run, settings, message):
     with pytest.raises(ValueError, match=message):
         render(run, **settings)
 

@@ -91,7 +91,7 @@ def test_any_state_comes_back_bit_for_bit(tmp_path_factory: Any, state: State) -
     assert digest(loaded.state, []) == digest(state, [])
 
 
-def test_a_loaded_state_can_be_gone_on_from(two: Path) -> None:
+def test_training_continues_from_a_loaded_state(two: Path) -> None:
     state = load(two).state
     grown = state.archive.append(np.ones(2))
     assert len(grown) == len(state.archive) + 1
@@ -292,7 +292,7 @@ def test_equal_values_are_equal_files(tmp_path: Path) -> None:
     assert tree(tmp_path / "a") == tree(tmp_path / "b")
 
 
-def test_a_best_policy_is_no_archive_and_none_is_no_error_of_ours(tmp_path: Path) -> None:
+def test_a_best_policy_is_refused_as_an_archive_and_so_is_a_missing_file(tmp_path: Path) -> None:
     save_best(tmp_path / "best", OLD.best, {})
     with pytest.raises(CheckpointRefused, match="does not hold the archive"):
         load_archive(tmp_path / "best")

@@ -150,7 +150,7 @@ def test_s10_tensors_that_do_not_fit_each_other_are_refused(two: Path) -> None:
 @pytest.mark.parametrize(
     "data", [b"[" * 10**5, b"NaN", b'{"a": NaN}', b"[]", b"\xff", b'{"sha256": "\\ud800"}', b"{}"]
 )
-def test_s10_json_that_is_none_of_ours_is_refused(two: Path, name: str, data: bytes) -> None:
+def test_s10_json_that_nses_did_not_write_is_refused(two: Path, name: str, data: bytes) -> None:
     (two / "000002" / name).write_bytes(data)
     if name == SCALARS:
         forge(two / "000002")

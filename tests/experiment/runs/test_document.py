@@ -33,7 +33,7 @@ def test_a_run_knows_where_it_was_continued(run, monkeypatch):
     assert again.versions == run.versions
 
 
-def test_resumptions_that_hold_anything_are_texts_of_some_length(run):
+def test_odd_resumptions_are_read_as_short_texts(run):
     odd = rewrite(run, resumed=[7, None, {}, {"generation": ["x"], "command": "y" * 10**5}])
     empty, long = odd.resumptions
     assert empty == Resumption("None", "None")
@@ -41,7 +41,7 @@ def test_resumptions_that_hold_anything_are_texts_of_some_length(run):
     assert len(long.command) == LONGEST_TEXT + 2
 
 
-def test_a_document_that_is_none_is_refused_by_name(run):
+def test_a_file_that_is_not_a_document_is_refused_by_name(run):
     for items in ({"versions": 5}, {"spaces": {}}, {"resumed": "never"}, {"format": 99}):
         with pytest.raises(CheckpointRefused, match=CONFIG):
             rewrite(run, **items)

@@ -10,7 +10,7 @@ from nses.experiment.runs.encoding import canonical, finite, standard, tensors_s
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, np.float64("nan")])
-def test_a_number_that_json_does_not_have_is_nothing(value: float) -> None:
+def test_a_number_that_json_does_not_have_becomes_none(value: float) -> None:
     assert finite(value) is None
     assert standard({"a": [value, {"b": (value, 1.5)}]}) == {"a": [None, {"b": [None, 1.5]}]}
     with pytest.raises(ValueError, match="JSON compliant"):

@@ -29,7 +29,7 @@ def test_a_path_is_absolute_and_its_links_stay(
     assert absolute(Path("link/run")) == tmp_path / "link" / "run"
 
 
-def test_a_working_directory_that_is_gone_is_said_to_be(
+def test_a_working_directory_that_is_gone_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = tmp_path / "gone"

@@ -87,7 +87,7 @@ def test_the_updated_member_scores_again_what_it_scored(trained):
         assert play(run, past).score == past.logged == record["score"]
 
 
-def test_a_member_that_was_not_updated_plays_what_it_played_when_it_was(trained):
+def test_a_member_that_was_not_updated_plays_the_episodes_after_its_last_update(trained):
     run, _ = trained
     updated = [record["member"] for record in run.metrics]
     generation = next(t for t in range(3, 26) if updated[t - 1] != updated[t - 2])
@@ -114,7 +114,7 @@ def test_e1_a_candidate_that_failed_fails_again_and_says_why(tmp_path):
     json.dumps(facts, allow_nan=False)
 
 
-def test_it_is_the_same_with_checkpoints_on_the_way_and_without_any(trained, tmp_path):
+def test_a_policy_is_the_same_rebuilt_from_a_checkpoint_or_from_the_beginning(trained, tmp_path):
     run, states = trained
     shutil.copytree(run.path, tmp_path / "bare")
     shutil.rmtree(tmp_path / "bare" / "checkpoints")
@@ -183,7 +183,7 @@ def test_a_policy_of_the_past_acts_and_is_evaluated_like_any_other(trained):
         ("worst", "policy must be best, final"),
     ],
 )
-def test_what_there_is_not_is_explained(trained, which, message):
+def test_asking_for_what_does_not_exist_is_explained(trained, which, message):
     with pytest.raises(ValueError, match=message):
         trained[0].policy(which)
 

@@ -153,7 +153,7 @@ def test_h2_info_of_a_run_without_checkpoints_does_not_call_it_new(run, whole):
     assert facts["best score"] == whole.best.score
 
 
-def test_m2_lookers_warn_of_a_damaged_best_policy_and_use_the_checkpoint(run, whole, caplog):
+def test_m2_readers_warn_of_a_damaged_best_policy_and_use_the_checkpoint(run, whole, caplog):
     flip(run.path / "best.safetensors")
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     facts = facts_of(run)
@@ -166,7 +166,7 @@ def test_m2_lookers_warn_of_a_damaged_best_policy_and_use_the_checkpoint(run, wh
     assert before == {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
 
 
-def test_l11_a_run_knows_the_c_library_and_an_older_one_without_it_is_no_other():
+def test_l11_a_run_records_the_c_library_and_an_older_run_without_it_still_matches():
     from nses.experiment.analysis.comparison import _differ
     from nses.experiment.runs.document import current_versions
 

@@ -28,7 +28,7 @@ def reads(monkeypatch):
     return seen
 
 
-def test_all_that_is_known_of_a_run_takes_one_look_at_its_checkpoint(run, reads):
+def test_all_facts_of_a_run_need_one_read_of_its_checkpoint(run, reads):
     facts = facts_of(run)
     assert sorted(reads) == ["load", "read_ending"]
     assert facts["generation"] == "2 of 2, finished"
@@ -42,7 +42,7 @@ def test_nothing_is_read_before_it_is_asked_for(run, reads):
     assert reads == []
 
 
-def test_a_look_stays_what_it_was_and_a_run_sees_what_is_new(run, tmp_path):
+def test_a_snapshot_stays_the_same_while_a_run_sees_new_files(run, tmp_path):
     copy = nses.load(shutil.copytree(run.path, tmp_path / "copy"))
     now = copy.look()
     assert now.state.generation == 2

@@ -72,7 +72,7 @@ def test_a_median_is_dashed_from_the_last_point_that_all_runs_reached(contest):
     assert rest.tolist() == [False] * 2 + [True] * 7
 
 
-def test_behaviors_that_are_no_plane_are_told_by_their_novelty(tmp_path):
+def test_behaviors_that_are_not_in_a_plane_are_shown_by_their_novelty(tmp_path):
     run = pretend(tmp_path / "run", task="CartPole-v1", behavior=4)
     (contest,) = compare([run])
     assert charts.exploration(contest.groups).y == "mean novelty"

@@ -61,7 +61,7 @@ def client_of(*directories):
         ("", 403),
     ],
 )
-def test_only_those_who_call_it_by_its_own_name_are_answered(tmp_path, host, code):
+def test_only_requests_to_a_local_host_name_are_answered(tmp_path, host, code):
     answer = client_of(tmp_path).get("/", headers={"Host": host})
     assert answer.status_code == code
     assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
@@ -85,13 +85,13 @@ def test_a_port_in_use_is_a_clear_error(tmp_path, capsys):
         ([".", "--interval", "0"], "interval must be"),
     ],
 )
-def test_what_cannot_be_watched_is_told(arguments, said, capsys, tmp_path, monkeypatch):
+def test_what_cannot_be_watched_is_a_clear_error(arguments, said, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["watch", *arguments]) == 2
     assert said in capsys.readouterr().err
 
 
-def test_without_dash_the_way_to_install_it_is_told(tmp_path, capsys, monkeypatch):
+def test_without_dash_the_error_says_how_to_install_it(tmp_path, capsys, monkeypatch):
     monkeypatch.delitem(sys.modules, "nses.experiment.showing.dashboard")
     monkeypatch.setitem(sys.modules, "dash", None)
     assert main(["watch", str(tmp_path)]) == 2

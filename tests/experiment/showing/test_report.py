@@ -83,7 +83,7 @@ def test_a_long_run_is_thinned_and_keeps_its_ends(tmp_path):
     assert generations[-1] == 300
 
 
-def test_a_median_is_dashed_where_not_all_runs_have_got(tmp_path):
+def test_a_median_is_dashed_where_some_runs_have_not_got_that_far(tmp_path):
     runs = [
         pretend(tmp_path / str(seed), generation=10 * (seed + 1), total=30, seed=seed)
         for seed in range(3)
@@ -217,7 +217,7 @@ def test_a_comparison_shows_scores_differences_and_every_run(eight, tmp_path, vi
 
 
 @pytest.mark.slow
-def test_runs_in_progress_of_different_length_or_without_a_generation_are_told(tmp_path, visit):
+def test_runs_in_progress_of_different_length_or_without_a_generation_are_labelled(tmp_path, visit):
     runs = [
         pretend(tmp_path / "a", generation=12, total=50, algorithm="es"),
         pretend(tmp_path / "b", generation=20, algorithm="es", seed=1),
@@ -238,7 +238,7 @@ def test_runs_in_progress_of_different_length_or_without_a_generation_are_told(t
 
 
 @pytest.mark.slow
-def test_one_run_alone_and_a_task_nobody_has_begun_make_a_page(tmp_path, visit):
+def test_a_single_run_and_a_run_without_generations_make_a_page(tmp_path, visit):
     one = comparison([pretend(tmp_path / "one")], tmp_path / "one.html")
     assert visit(one.as_uri()).drawn("curves-0") >= 1
     none = comparison([pretend(tmp_path / "none", generation=0, total=9)], tmp_path / "none.html")
@@ -309,7 +309,7 @@ def test_no_page_is_wider_than_a_phone(run, eight, tmp_path, visit, width):
 
 
 @pytest.mark.slow
-def test_by_night_words_are_light_and_the_page_is_dark(run, visit):
+def test_in_dark_mode_text_is_light_and_the_page_is_dark(run, visit):
     seen = visit(write_run_report(run).as_uri(), color_scheme="dark")
     seen.drawn("curves")
     style = "getComputedStyle(document.querySelector('{}')).{}"
@@ -317,7 +317,7 @@ def test_by_night_words_are_light_and_the_page_is_dark(run, visit):
     assert seen.page.evaluate(style.format("#curves .xtitle", "fill")) == "rgb(233, 233, 238)"
 
 
-def test_a_film_is_in_the_page_while_there_is_room_and_else_linked(run):
+def test_a_video_is_embedded_while_there_is_room_and_linked_otherwise(run):
     (run.path / "best.mp4").write_bytes(b"film")
     (run.path / "long film.mp4").write_bytes(bytes(LARGEST_PAGE))
     secret = run.path.parent / "secret"
