@@ -45,6 +45,46 @@ def test_golden_search():
     assert state.weights[0].w == pytest.approx(0.7)
 
 
+def test_es_measures_no_novelty():
+    sizes: dict[str, set[int]] = {}
+    for name in ("es", "nsr-es"):
+        seen = sizes.setdefault(name, set())
+        search = toy.make_search(name, M=1, see=lambda c, A, seen=seen: seen.add(len(A)))
+        state, report = list(search.run(generations=3))[-1]
+        assert len(state.archive) == 4
+        assert np.isnan(report.novelty_mean) == (name == "es")
+        assert report.selection == (1.0,)
+    assert sizes == {"es": {0}, "nsr-es": {0, 1, 2, 3}}
+
+
+def test_es_learns_where_no_behavior_is_finite():
+    search = toy.make_search("es", M=1)
+
+    def blind(candidates, archive):
+        e = search.evaluate(candidates, archive)
+        return e if e.b is None else replace(e, b=np.full_like(e.b, np.nan))
+
+    state, seen = toy.after(replace(search, evaluate=blind), 3), toy.after(search, 3)
+    assert state.members[0].theta.tobytes() == seen.members[0].theta.tobytes()
+    assert np.isnan(state.archive.rows).all()
+
+
+def test_the_behavior_of_es_is_the_mean_of_those_that_are_finite():
+    search = toy.make_search("es", M=1, E=3)
+
+    seen = []
+
+    def partly(candidates, archive):
+        e = search.evaluate(candidates, archive)
+        if e.b is not None:
+            seen.append(e.b)
+            e.b[1] = np.nan
+        return e
+
+    state = toy.after(replace(search, evaluate=partly), 1)
+    np.testing.assert_array_equal(state.archive.rows[0], seen[0][[0, 2]].mean(axis=0))
+
+
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_step_is_pure(algorithm):
     search = toy.make_search(algorithm)

@@ -94,6 +94,25 @@ def test_m12_a_behavior_of_another_shape_fails_its_episode_only(behavior):  # ty
     assert np.isnan(rows.b[1]).all()
 
 
+def nowhere(observation: Any, info: dict[str, Any]) -> Any:
+    """Not a number in the episodes that end below zero."""
+    return [info["x"], info["y"] if info["y"] > 0 else np.nan]
+
+
+@pytest.mark.parametrize("job", [perturbed, unperturbed])
+def test_a_behavior_that_is_not_finite_fails_an_episode_only_where_behaviors_count(job):
+    plan = plan_of(drift().revised(behavior=Behavior("nowhere", nowhere)))
+    played = [
+        play(Runner(p), job_of(job(p, 8), archive(0)), TABLE, range(8))
+        for p in (plan, replace(plan, finite_behaviors=False))
+    ]
+    nan = np.isnan(played[1].b).any(axis=1)
+    assert 0 < nan.sum() < 8
+    assert np.isnan(played[0].f).tolist() == nan.tolist()
+    assert np.isfinite(played[1].f).all()
+    assert (played[1].status == DONE).all()
+
+
 def test_a_job_survives_its_way_through_memory():
     plan = plan_of(drift())
     fields = memory_fields(plan.policy.size, 64, plan.moments_size, plan.behavior_size)

@@ -104,6 +104,21 @@ def test_e1_a_candidate_without_a_return_is_left_out_together_with_its_twin():
     np.testing.assert_array_equal(broken(-100.0), broken(100.0))
 
 
+def told(algorithm, behavior):
+    """The first member after a generation in which a candidate did that."""
+    strategy = make(algorithm, members=1)
+    results = [hill(theta) for theta in strategy.ask()]
+    f, b = np.array([r[0] for r in results]), np.array([r[1] for r in results])
+    b[1] = behavior
+    strategy.tell(f, b)
+    return strategy.members[0].theta.tobytes()
+
+
+def test_es_looks_at_returns_alone():
+    assert told("es", np.nan) == told("es", 0.5)
+    assert told("ns-es", np.nan) != told("ns-es", 0.5)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from math import nan
 from typing import TypeVar
 
 import numpy as np
@@ -31,6 +32,7 @@ from nses.core.weight import Weight, adapt, keep
 from nses.errors import NotFinite
 
 LONGEST_REPORTED_BEHAVIOR = 16
+NOTHING = archive.empty(0)  # to measure N against where nobody looks at it
 
 T = TypeVar("T")
 
@@ -44,14 +46,15 @@ class Algorithm:
     w: float | None  # the weight that the objective amounts to; None where it is a hyperparameter
     adapt: Callable[..., Weight]
     population: bool  # whether it has M members, or one
+    novelty: bool = True  # whether its objective looks at N, which is not measured otherwise
 
 
 # fmt: off
 ALGORITHMS = {
     row.name: row
     for row in (
-        #         name       F_i                                  w_0   w_{t+1}  M > 1
-        Algorithm("es",      lambda f, N, w: f,                   1.0,  keep,    False),
+        #         name       F_i                                  w_0   w_{t+1}  M > 1  N
+        Algorithm("es",      lambda f, N, w: f,                   1.0,  keep,    False, False),
         Algorithm("ns-es",   lambda f, N, w: N,                   0.0,  keep,    True),
         Algorithm("nsr-es",  lambda f, N, w: (f + N) / 2,         0.5,  keep,    True),
         Algorithm("nsra-es", lambda f, N, w: w * f + (1 - w) * N, None, adapt,   True),
@@ -141,10 +144,13 @@ class Search:
 
     def step(self, state: State) -> tuple[State, Report]:
         """One generation: choose a member, perturb it, play, rank, ascend, evaluate, remember."""
-        h, t, A = self.hyperparameters, state.generation, state.archive
+        h, t = self.hyperparameters, state.generation
+        A = state.archive if self.algorithm.novelty else NOTHING
 
         b, looked = self._member_behaviors(state)
-        P = SELECTIONS[h.selection](novelty(b, A, h.k, h.distance), t)
+        alone = len(b) == 1  # and chosen, however novel
+        N = np.ones(1) if alone else novelty(b, state.archive, h.k, h.distance)
+        P = SELECTIONS[h.selection](N, t)
         m = select(P, self.seed, t)
         member, i_w = state.members[m], m if h.weight_per_member else 0
         w = state.weights[i_w].w
@@ -167,7 +173,7 @@ class Search:
         state = State(
             generation=t + 1,
             members=_replaced(state.members, m, member),
-            archive=A.append(new.b),
+            archive=state.archive.append(new.b),
             weights=_replaced(state.weights, i_w, weight),
             best=best,
             episodes=state.episodes + episodes,
@@ -183,7 +189,7 @@ class Search:
             return_mean=float(finite.mean()),
             return_best=float(finite.max()),
             weight=w,
-            novelty_mean=float(e.N[np.isfinite(e.f)].mean()),
+            novelty_mean=float(e.N[np.isfinite(e.f)].mean()) if self.algorithm.novelty else nan,
             archive_size=len(state.archive),
             episodes=state.episodes,
             env_steps=state.env_steps,
@@ -248,7 +254,7 @@ class Search:
         e = self.evaluate(Candidates(member.theta, member.moments, seeds), A)
         assert e.b is not None
         played = np.isfinite(e.f)
-        b = e.b if is_trace(e.b) else e.b[played].mean(axis=0)
+        b = e.b if is_trace(e.b) else _mean(e.b[played])
         return Assessment(float(e.f[played].mean()), b, e)
 
     def _member_behaviors(self, state: State) -> tuple[list[Characterization], list[Evaluation]]:
@@ -269,6 +275,12 @@ class Assessment:
     f: float
     b: Characterization
     evaluation: Evaluation
+
+
+def _mean(b: Characterization) -> Floats:
+    """Of the finite behaviors among these; NaN where there is none, which is well for ES."""
+    known = b[np.isfinite(b).all(axis=1)]
+    return known.mean(axis=0) if len(known) else np.full(b.shape[1], nan)
 
 
 def _reported(b: Characterization) -> tuple[float, ...]:

@@ -73,7 +73,7 @@ class Evaluation:
     """What came back, in the order of the candidates. A failed candidate has f = NaN."""
 
     f: Floats  # (n,) returns
-    N: Floats  # (n,) novelties
+    N: Floats  # (n,) novelties of perturbed episodes, which alone are ranked; else 0
     lengths: NDArray[np.int64]  # (n,) steps
     moments: Moments  # of the episodes that contribute, merged in order
     b: Characterization | None = None  # (n, dimensions) or one trace, for unperturbed episodes only
@@ -95,7 +95,7 @@ class Report:
     return_mean: float  # over the candidates
     return_best: float
     weight: float
-    novelty_mean: float
+    novelty_mean: float  # NaN where the algorithm does not look at it
     archive_size: int
     episodes: int  # played since the start of the run
     env_steps: int

@@ -210,17 +210,20 @@ def play(
             if not plan.traces:
                 rows.b[row] = episode.behavior
             elif np.isfinite(episode.f):  # large, so each is looked at now, and hardly any kept
-                rows.N[row] = runner.novelty(episode.behavior, A)
-                if not job.perturbed and first is None:
+                if job.perturbed:
+                    rows.N[row] = runner.novelty(episode.behavior, A)
+                elif first is None:
                     first = i, np.array(episode.behavior, np.uint8)
         except MemoryError:
             raise
         except Exception:
             errors.append(traceback.format_exc())
             rows.fail(row)
-    known = np.isfinite(rows.f) & np.isfinite(rows.b).all(axis=1)
+    known = np.isfinite(rows.f)
+    if plan.finite_behaviors:
+        known &= np.isfinite(rows.b).all(axis=1)
     rows.f[~known], rows.N[~known] = np.nan, 0.0
-    if not plan.traces:
+    if job.perturbed and not plan.traces:  # of the others, f and b are asked for
         rows.N[known] = runner.novelty(rows.b[known], A)
     rows.status[:] = np.where(known, DONE, FAILED)
     return replace(rows, first=first, errors=tuple(errors))

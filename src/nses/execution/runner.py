@@ -33,6 +33,7 @@ class Plan:
     distance: str = "squared-euclidean"
     action_noise: float = 0.0
     native: bool = True
+    finite_behaviors: bool = True  # whether an episode without a finite behavior has failed
 
     @property
     def traces(self) -> bool:

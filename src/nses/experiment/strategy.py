@@ -97,7 +97,7 @@ class Strategy:
     def ask(self) -> NDArray[np.float32]:
         """The parameter vectors to evaluate next; the same ones again until `tell` is called."""
         h = self.hyperparameters
-        if self.generation == 0:
+        if self.generation == 0 or h.M == 1:  # nothing is known, or nothing to choose
             N = np.zeros(h.M)
         else:
             b = [member.behavior for member in self.members]
@@ -129,7 +129,9 @@ class Strategy:
                 f"tell() takes a return and a behavior for each of the {known + h.n} vectors "
                 f"asked, got {f.shape} returns and {len(b)} behaviors."
             )
-        played = np.isfinite(f) & [is_trace(x) or np.isfinite(x).all() for x in b]
+        played = np.isfinite(f)
+        if self.algorithm.novelty:
+            played &= np.array([is_trace(x) or np.isfinite(x).all() for x in b])
         if not played[:known].all():
             raise UsageError("the unperturbed members (the first rows) need finite results.")
         before = dict(vars(self))
@@ -145,9 +147,9 @@ class Strategy:
         h, known = self.hyperparameters, len(self.unmeasured)
         for row, m in enumerate(self.unmeasured):
             self._measured(m, float(f[row]), b[row].copy())
-        N = np.full(h.n, nan)
+        N = np.where(played[known:], 0.0, nan)
         valid = np.flatnonzero(played[known:]).tolist()
-        if valid:
+        if valid and self.algorithm.novelty:
             N[valid] = novelty([b[known + i] for i in valid], self.archive, h.k, h.distance)
 
         m, w = self.chosen, self.weights[self._weight_of(self.chosen)].w

@@ -104,7 +104,8 @@ def hyperparameters_of(config: Config, distance: str) -> Hyperparameters:
 
 
 def plan_of(config: Config, task: Task, policy: Policy) -> Plan:
-    return Plan(task, policy, config.k, task.distance, config.action_noise, config.native)
+    looks = ALGORITHMS[config.algorithm].novelty
+    return Plan(task, policy, config.k, task.distance, config.action_noise, config.native, looks)
 
 
 @contextmanager

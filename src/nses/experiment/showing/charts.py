@@ -122,7 +122,8 @@ def exploration(groups: Sequence[Group]) -> Chart:
     owners = [(g, color, story) for g, color in _painted(groups) for story in g.stories]
     shares = coverage([story for _, _, story in owners])
     if shares is None:
-        novelty = [_line(*owner, owner[2].column("novelty_mean")) for owner in owners]
+        measured = [(owner, owner[2].column("novelty_mean")) for owner in owners]
+        novelty = [_line(*owner, y) for owner, y in measured if np.isfinite(y).any()]  # not of ES
         return Chart("generation", "mean novelty", tuple(novelty), number=".4g")
     lines = [_line(*owner, y, steps=True) for owner, y in zip(owners, shares, strict=True)]
     return Chart("generation", "coverage", tuple(lines), low=0.0, number=".1%")

@@ -107,13 +107,15 @@ def archive(story: Story) -> Figure:
     x, shares = whole(story, "generation"), coverage([story])
     at, y = changes(x, story.column("archive_size"))
     size = line(at.tolist(), y, "behaviors in the archive", css(HUES[2]))
-    shown = evenly(len(x), LINE_POINTS)
+    shown, novelty = evenly(len(x), LINE_POINTS), story.column("novelty_mean")
+    if not shares and not np.isfinite(novelty).any():  # ES does not measure it
+        layout = layout_of("generation", "behaviors", showlegend=False)
+        return {"data": [size], "layout": layout | revision(story.run.path)}
     if shares:
         at, y = changes(x, shares[0])
         second = line(at.tolist(), y, "coverage", css(HUES[3]), shape="hv")
     else:
-        y = story.column("novelty_mean")[shown]
-        second = line(x[shown].tolist(), y, "mean novelty", css(HUES[3]))
+        second = line(x[shown].tolist(), novelty[shown], "mean novelty", css(HUES[3]))
     data = [size, second | {"yaxis": "y2"}]
     layout = layout_of("generation", "behaviors", hovermode="x unified", showlegend=False)
     layout["yaxis"] |= {"domain": [0.56, 1], "rangemode": "tozero"}
