@@ -80,8 +80,8 @@ class Row:
     retest_high: float
     retest_iqm: float
     reached: int | None  # runs with a best score above the task's goal; None without a goal
-    paper: float | None  # the paper's median, quoted; None where it has none for such runs
-    not_quoted: str  # in what these runs differ from the paper's; empty where it is quoted
+    paper: float | None  # the paper's median, quoted; None if it does not apply to these runs
+    not_quoted: str  # how these runs differ from the paper's; empty if it is quoted
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ def goal_of(run: Run) -> float | None:
 
 def _row(task: str, group: Group, goal: float | None) -> Row:
     best, tested = group.best, group.tested
-    departures = max(paper.departures(s.run) for s in group.stories)  # of any
+    departures = max(paper.departures(s.run) for s in group.stories)  # any non-empty one
     low, high = map(float, median_interval(best))
     retest_low, retest_high = map(float, median_interval(tested))
     return Row(

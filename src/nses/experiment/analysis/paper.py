@@ -15,7 +15,7 @@ from nses.experiment.settings.config import to_dict
 from nses.experiment.settings.recipes import recipe
 from nses.rollouts.tasks.games import letters
 
-OURS = ("retest_episodes",)  # settings of what the paper does not do
+OURS = ("retest_episodes",)  # settings without a counterpart in the paper
 COLUMNS = ("es", "ns-es", "nsr-es", "nsra-es", "dqn", "noisy-dqn", "a3c+")
 
 # fmt: off
@@ -61,7 +61,7 @@ def departures(run: Run) -> str:
 
 
 def captions(task: str, missing: Mapping[str, str]) -> list[str]:
-    """The lines below the paper's numbers: where they are from, and why some are not there.
+    """The lines below the paper's numbers: where they are from, and why some are missing.
 
     `missing` says how the runs of each group differ from the paper's, by label.
     """

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from nses.experiment.analysis.statistics import mann_whitney
 
-LEVELS = (0.05, 0.01)  # at which the paper speaks of a difference
-MOST_RUNS = 1000  # of a group, to look for
+LEVELS = (0.05, 0.01)  # the significance levels of the paper
+MOST_RUNS = 1000  # of a group, in the search below
 
 
 def least_p(x: int, y: int) -> float:
-    """The p-value of so many runs each if all of one group beat all of the other, without ties."""
+    """The p-value of x against y runs if all of one group beat all of the other, without ties."""
     return mann_whitney(range(x), range(x, x + y)).p
 
 
@@ -19,12 +19,12 @@ def least_corrected_p(sizes: Sequence[tuple[int, int]]) -> float:
 
 
 def runs_needed(level: float, pairs: int) -> int:
-    """The fewest runs of each group with which one of so many pairs can get below a level."""
+    """The fewest runs per group with which one of `pairs` pairs can get below a level."""
     return next(n for n in range(1, MOST_RUNS) if pairs * least_p(n, n) < level)
 
 
 def out_of_reach(sizes: Sequence[tuple[int, int]]) -> list[str]:
-    """What these pairs of groups, of so many runs, cannot show; nothing where they can."""
+    """A note if these pairs, given by their numbers of runs, cannot reach a level; else nothing."""
     if not sizes:
         return []
     least, pairs = least_corrected_p(sizes), len(sizes)

@@ -58,7 +58,7 @@ def scores(contest: Contest, *, paper: bool) -> Table[Row]:
 
 
 def quotations(contest: Contest) -> list[str]:
-    """Where the paper's numbers are from, and why some are not there."""
+    """Where the paper's numbers are from, and why some are missing."""
     return captions(contest.task, {row.label: row.not_quoted for row in contest.rows})
 
 
