@@ -27,7 +27,7 @@ class Arguments:
     """Seeds per algorithm. If not given: as many as the paper has for its recipe (10 for a body, 5
     for a game), else 5."""
     seed: int = 0
-    """The first seed."""
+    """The first seed. The same seed gives all algorithms the same start."""
     workers: int | None = None
     """CPUs to use; all that this process may use if not given."""
     side_by_side: int | None = None

@@ -5,11 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nses.experiment.analysis.statistics import (
+    PairedDifference,
     holm,
     interquartile_mean,
     mann_whitney,
     median,
     median_interval,
+    signed_rank,
 )
 
 numbers = st.floats(-1e6, 1e6)
@@ -67,6 +69,24 @@ def test_p_does_not_depend_on_which_sample_comes_first():
 @pytest.mark.parametrize(("x", "y"), [([3.0], [4.0]), ([3.0], [3.0]), ([2.0] * 5, [2.0] * 5)])
 def test_p_is_one_where_nothing_can_be_told_apart(x, y):
     assert mann_whitney(x, y).p == 1.0
+
+
+@pytest.mark.parametrize("y", [[2.0, 8.0, 9.0, 4.0], [0.0, 6.0, 2.0, 5.0], [1.0, 5.0, 3.0, 0.0]])
+def test_the_paired_p_is_that_of_scipy_and_looks_at_who_belongs_together(y):
+    x = [1.0, 5.0, 3.0, 2.0]
+    expected = scipy.stats.wilcoxon(np.subtract(x, y))
+    result = signed_rank(x, y)
+    assert (result.W, result.p) == (expected.statistic, expected.pvalue)
+    assert signed_rank(y, x).p == result.p
+
+
+def test_six_seeds_that_all_agree_have_a_paired_p_of_two_in_sixty_four():
+    assert signed_rank(range(6), range(1, 13, 2)) == PairedDifference(0.0, 2 / 64)
+
+
+def test_equal_pairs_are_no_evidence():
+    assert signed_rank([2.0, 3.0], [2.0, 3.0]) == PairedDifference(0.0, 1.0)
+    assert signed_rank([2.0, 3.0, 7.0], [2.0, 4.0, 9.0]) == signed_rank([3.0, 7.0], [4.0, 9.0])
 
 
 def test_holm_multiplies_the_smallest_most_and_keeps_the_order():

@@ -71,6 +71,13 @@ def test_what_a_terminal_has_no_room_for_is_on_the_page(contest, tmp_path):
     assert "2 to 9" in table(value, tmp_path)
 
 
+def test_the_paired_test_is_on_the_page_and_not_in_the_headline(contest, tmp_path):
+    value = tables.differences(contest)
+    assert "paired" not in printed(value)
+    assert "paired:" in table(value, tmp_path)
+    assert "the same seed gives all algorithms the same start" in table(value, tmp_path)
+
+
 def test_files_hold_the_same_records_unrounded(contest, tmp_path):
     write_tables([contest], tmp_path, "nses compare x")
     for name, value in (("table", tables.scores(contest, paper=False)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,6 +66,29 @@ def mann_whitney(x: Sequence[float], y: Sequence[float]) -> Difference:
 
     test = mannwhitneyu(x, y, alternative="two-sided")
     return Difference(float(test.statistic), float(test.pvalue), test.statistic / (len(x) * len(y)))
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """Two samples that belong together pair by pair, by the two-sided Wilcoxon signed-rank test."""
+
+    W: float  # the smaller of the two sums of ranks
+    p: float
+
+
+def signed_rank(x: Sequence[float], y: Sequence[float]) -> PairedDifference:
+    """Test whether the differences x_i - y_i are symmetric about 0; those that are 0 are left out.
+
+    Exact for small samples, else the normal approximation.
+    """
+    from scipy.stats import wilcoxon
+
+    differences = np.subtract(x, y)
+    differences = differences[differences != 0]
+    if not len(differences):
+        return PairedDifference(0.0, 1.0)
+    test: Any = wilcoxon(differences)
+    return PairedDifference(float(test.statistic), float(test.pvalue))
 
 
 def holm(p: Sequence[float]) -> list[float]:

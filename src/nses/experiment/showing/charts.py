@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core.values import Floats
-from nses.experiment.analysis.comparison import Group
+from nses.experiment.analysis.groups import Group
 from nses.experiment.analysis.stories import CELLS, Curve, Story, coverage
 from nses.experiment.showing.drawing import HUES, INK, Color, colors_of
 

@@ -13,8 +13,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from nses.experiment.analysis.comparison import Contest, Pair, Row
+from nses.experiment.analysis.comparison import Contest, Row
 from nses.experiment.analysis.gather import LeftOut
+from nses.experiment.analysis.pairs import Pair
 from nses.experiment.analysis.scenes import scene_of
 from nses.experiment.analysis.stories import AXES, Story, story_of
 from nses.experiment.runs.encoding import standard

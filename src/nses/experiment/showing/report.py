@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from nses import __version__
-from nses.experiment.analysis.comparison import Contest, Group
+from nses.experiment.analysis.comparison import Contest
+from nses.experiment.analysis.groups import Group
 from nses.experiment.analysis.stories import AXES, Story, story_of
 from nses.experiment.runs.run import REPORT, Run
 from nses.experiment.runs.storage import write_atomically

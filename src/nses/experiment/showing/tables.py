@@ -3,8 +3,9 @@
 import math
 import shlex
 
-from nses.experiment.analysis.comparison import Contest, Pair, Row
+from nses.experiment.analysis.comparison import Contest, Row
 from nses.experiment.analysis.live import Live
+from nses.experiment.analysis.pairs import Pair
 from nses.experiment.analysis.paper import captions
 from nses.experiment.analysis.statistics import CONFIDENCE
 from nses.experiment.analysis.stories import Story
@@ -32,6 +33,10 @@ SCORES = (
 DIFFERENCES = (
     "wins: how often a run of the first beats one of the second; p: two-sided Mann-Whitney U test; "
     "Holm: corrected for all pairs of the task"
+)
+PAIRED = (
+    "paired: Wilcoxon signed-rank test over the seeds that both have, because the same seed gives "
+    "all algorithms the same start"
 )
 
 
@@ -91,8 +96,17 @@ def differences(contest: Contest) -> Table[Pair]:
         Column[Pair]("re-test:\nwins", plain(lambda pair: share(pair.retest_effect))),
         Column[Pair]("p", plain(lambda pair: p_value(pair.retest_p))),
         Column[Pair]("p (Holm)", plain(lambda pair: p_value(pair.retest_p_holm))),
+        Column[Pair]("paired:\np", plain(lambda pair: p_value(pair.paired_p)), narrow=False),
+        Column[Pair]("p (Holm)", plain(lambda pair: p_value(pair.paired_p_holm)), narrow=False),
+        Column[Pair](
+            "re-test paired:\np", plain(lambda pair: p_value(pair.retest_paired_p)), narrow=False
+        ),
+        Column[Pair](
+            "p (Holm)", plain(lambda pair: p_value(pair.retest_paired_p_holm)), narrow=False
+        ),
     )
-    return Table("Differences (Mann-Whitney U)", columns, contest.pairs, DIFFERENCES)
+    caption = f"{DIFFERENCES}; {PAIRED}"
+    return Table("Differences (Mann-Whitney U)", columns, contest.pairs, caption)
 
 
 def runs(contest: Contest) -> Table[tuple[str, Story]]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from nses.experiment.analysis.comparison import Group, grouped
+from nses.experiment.analysis.groups import Group, grouped
 from nses.experiment.analysis.live import Live, View
 from nses.experiment.showing import charts, plots
 from nses.experiment.showing.drawing import FAINT
