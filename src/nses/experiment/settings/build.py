@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -125,7 +124,6 @@ def search_of(
         reference = reference_of(config, task)
     policy = policy_of(config, task.facts, reference, policy)
     plan = plan_of(config, task, policy)
-    row = BACKENDS[config.backend]
     setup = Setup(
         noise_size=table_size(policy.size),
         capacity=max(config.n, config.evaluation_episodes),
@@ -133,10 +131,9 @@ def search_of(
         deadline=config.deadline,
         should_stop=should_stop,
     )
-    with closing(row.start(plan, setup)) as backend:
+    with closing(BACKENDS[config.backend].start(plan, setup)) as backend:
         fill_table(backend.noise, config.seed)  # while the workers start
-        search = search_with(config, policy, task.distance, backend.noise, backend)
-        yield replace(search, threads=row.threads(config.workers))
+        yield search_with(config, policy, task.distance, backend.noise, backend)
 
 
 def search_with(
@@ -150,4 +147,5 @@ def search_with(
         moments_size=policy.moments_size,
         noise=noise,
         evaluate=evaluate,
+        threads=BACKENDS[config.backend].threads(config.workers),
     )
