@@ -4,11 +4,11 @@ import difflib
 import json
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from nses.core.algorithms import ALGORITHMS
+from nses.core.algorithms import ALGORITHMS, Hyperparameters
 from nses.core.distances import DISTANCES
 from nses.core.optimizers import OPTIMIZERS
 from nses.errors import UsageError
@@ -42,6 +42,14 @@ def _pairs(environment: tuple[str, ...]) -> Iterator[str]:
             yield str(error)
 
 
+PAPER = {f.name: f.default for f in fields(Hyperparameters)}  # by symbol
+
+
+def from_core(symbol: str, **words: Any) -> Any:
+    """A setting whose default is that of core: the paper's, if it gives one for all tasks."""
+    return setting(PAPER[symbol], symbol=symbol, **words)
+
+
 @dataclass(frozen=True)
 class Config:
     task: str = field(metadata=declared(experiment=True, letters=200))
@@ -58,34 +66,34 @@ class Config:
 
     n: int = setting(100, symbol="n", rule=_even)
     """Candidates per generation, one episode each; even, because they are mirrored."""
-    sigma: float = setting(0.02, symbol="sigma", above=0)
+    sigma: float = from_core("sigma", above=0)
     """Standard deviation of the perturbations."""
-    lr: float = setting(0.01, symbol="lr", above=0)
+    lr: float = from_core("lr", above=0)
     """Step size of the optimizer."""
-    l2: float = setting(0.005, symbol="l2", at_least=0)
+    l2: float = from_core("l2", at_least=0)
     """Weight decay: pulls parameters towards zero, relative to the gradient without its 1/sigma."""
-    optimizer: str = setting("adam", symbol="optimizer", among=OPTIMIZERS)
+    optimizer: str = from_core("optimizer", among=OPTIMIZERS)
     """Adam as in the paper, SGD with momentum 0.9, or ClipUp: momentum 0.9 of unit gradients."""
-    members: int = setting(5, symbol="M", at_least=1, at_most=10**4)
+    members: int = from_core("M", at_least=1, at_most=10**4)
     """M, members of the population."""
-    k: int = setting(10, symbol="k", at_least=1, at_most=10**9)
+    k: int = from_core("k", at_least=1, at_most=10**9)
     """Novelty is the mean distance to the k nearest neighbours in the archive."""
     evaluation_episodes: int = setting(10, symbol="E", episodes=True, at_least=1, at_most=10**6)
     """E, episodes without noise that evaluate an updated member."""
-    weight: float = setting(1.0, symbol="w", at_least=0, at_most=1)
+    weight: float = from_core("w", at_least=0, at_most=1)
     """NSRA-ES: the initial weight w of reward (of novelty: 1-w)."""
-    weight_patience: int = setting(50, symbol="t_w", at_least=1, at_most=10**9)
+    weight_patience: int = from_core("t_w", at_least=1, at_most=10**9)
     """NSRA-ES: t_w, updates without improvement before w falls."""
-    weight_step: float = setting(0.05, symbol="delta_w", at_least=0, at_most=1)
+    weight_step: float = from_core("delta_w", at_least=0, at_most=1)
     """NSRA-ES: delta_w, how far w moves at a time."""
-    weight_min_gain: float = setting(0.0, symbol="min_gain", at_least=0)
+    weight_min_gain: float = from_core("min_gain", at_least=0)
     """NSRA-ES: gains up to this size do not count as improvement."""
-    weight_per_member: bool = setting(False, symbol="weight_per_member")
+    weight_per_member: bool = from_core("weight_per_member")
     """NSRA-ES: a separate weight for each member instead of one for all."""
     ranks: Literal["tied", "ordinal"] = setting("tied", symbol="ordinal_ranks", yes="ordinal")
     """Equal values share their mean rank, or are ranked in order (as in the authors' code)."""
-    selection: Literal["novelty", "fresh", "uniform", "round-robin", "cached"] = setting(
-        "novelty", symbol="selection", formerly={"cached": "novelty"}
+    selection: Literal["novelty", "fresh", "uniform", "round-robin", "cached"] = from_core(
+        "selection", formerly={"cached": "novelty"}
     )
     """How the member to update is chosen:
     novelty - of its last known behavior (Eq. 1);
@@ -101,8 +109,8 @@ class Config:
     """Standardise observations by their running mean and variance."""
     reference: int = setting(128, at_least=2, at_most=10**4)
     """Observations of random play in the reference batch (virtual batch norm, for pixels)."""
-    moments_probability: float = setting(
-        0.01, symbol="moments_probability", episodes=True, at_least=0, at_most=1
+    moments_probability: float = from_core(
+        "moments_probability", episodes=True, at_least=0, at_most=1
     )
     """Fraction of episodes that contribute to the running mean and variance."""
     action_noise: float = setting(0.01, at_least=0)
