@@ -24,8 +24,7 @@ from nses.core.values import Candidates, Evaluation, State
 from nses.execution.processes import Processes
 from nses.experiment.reproduce import reproduce
 from nses.experiment.runs import checkpoint
-from nses.experiment.runs.history import HISTORY, line_of
-from nses.experiment.runs.log import METRICS, GenerationLog, TensorBoard, record_of
+from nses.experiment.runs.journal import Journal
 from nses.experiment.settings.build import search_of
 from nses.experiment.settings.recipes import recipe
 from nses.rollouts.episode import GymnasiumPlayer
@@ -97,25 +96,17 @@ def coordinator() -> Iterator[Measure]:
     state = replace(state, archive=archive.archive_of(rng.standard_normal((T, 2))))
     with tempfile.TemporaryDirectory(dir=".") as name:
         directory = Path(name)
-        events = TensorBoard(directory, 0)
-        with (
-            GenerationLog(directory / METRICS, 0) as metrics,
-            GenerationLog(directory / HISTORY, 0) as history,
-        ):
+        with Journal(directory, state, tensorboard=True) as journal:
 
             def generation(state: State) -> State:
                 state, report = search.step(state)
-                record = record_of(report, 0.0, 1.0, 1)
-                metrics.write(record)
-                history.write(line_of(report))
-                events.write(record)
+                journal.write(state, report)
                 checkpoint.save(directory / "checkpoints", state, {})  # the worst case
                 return state
 
             (directory / "checkpoints").mkdir()
             state = generation(state)
             seconds = _median_seconds(lambda: generation(state), 5)
-        events.close()
     yield Measure(
         "coordinator, n = 10,000, d = 166,673, archive 800, a checkpoint every generation",
         seconds, "s per generation", "≤ 1.5", seconds <= 1.5,

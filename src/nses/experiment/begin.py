@@ -16,8 +16,9 @@ from nses.experiment.runs.document import (
     write_config,
 )
 from nses.experiment.runs.endings import ARCHIVE, BEST, has_ended, mend_archive
+from nses.experiment.runs.events import TENSORBOARD
 from nses.experiment.runs.history import HISTORY
-from nses.experiment.runs.log import METRICS, TENSORBOARD, refuse_unreadable
+from nses.experiment.runs.log import METRICS, refuse_unreadable
 from nses.experiment.runs.run import Run, load, save_reference
 from nses.experiment.runs.storage import DirectoryLock, contained
 from nses.experiment.settings.build import reference_of

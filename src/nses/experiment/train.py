@@ -19,8 +19,7 @@ from nses.experiment.interruption import Interruption
 from nses.experiment.runs import checkpoint
 from nses.experiment.runs.document import CONFIG, directory_of
 from nses.experiment.runs.endings import write_ending
-from nses.experiment.runs.history import HISTORY, line_of
-from nses.experiment.runs.log import METRICS, GenerationLog, TensorBoard, record_of
+from nses.experiment.runs.journal import Journal
 from nses.experiment.runs.place import absolute, same_place
 from nses.experiment.runs.run import Run, load
 from nses.experiment.settings.build import search_of, task_of
@@ -239,34 +238,19 @@ def _generations(
         state = search.init()
         saved.insist(state)
     saved.generation = state.generation
-    with ExitStack() as stack:
-        metrics = stack.enter_context(GenerationLog(directory / METRICS, state.generation))
-        history = stack.enter_context(GenerationLog(directory / HISTORY, state.generation))
-        events = TensorBoard(directory, state.generation) if config.tensorboard else None
-        if events:
-            stack.callback(events.close)
+    with Journal(directory, state, config.tensorboard) as journal:
 
         def keep(state: State) -> None:
             """Write a checkpoint, never newer than its logs."""
-            metrics.sync()
-            history.sync()
+            journal.sync()
             saved.insist(state)
 
-        seconds, before, steps = metrics.seconds, time.monotonic(), state.env_steps
         try:
             for after, report in search.run(state, config.generations):
                 state = after
-                now = time.monotonic()
-                seconds, duration, before = seconds + now - before, now - before, now
-                record = record_of(report, seconds, duration, state.env_steps - steps)
-                steps = state.env_steps
-                metrics.write(record)
-                history.write(line_of(report))
-                if events:
-                    events.write(record)
+                record = journal.write(state, report)
                 if saved.due(state):
-                    metrics.sync()
-                    history.sync()
+                    journal.sync()
                     saved.write(state)
                 enough = _stopped_by(listener, state, record)
                 if stop():

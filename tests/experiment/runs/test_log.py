@@ -1,4 +1,4 @@
-"""metrics.jsonl and TensorBoard events."""
+"""metrics.jsonl."""
 
 import errno
 import json
@@ -7,14 +7,12 @@ import subprocess
 import sys
 
 import numpy as np
-import pytest
 
 from nses.core.moments import nothing
 from nses.core.values import Evaluation, Report
 from nses.experiment.runs.log import (
     METRICS,
     GenerationLog,
-    TensorBoard,
     read_generations,
     record_of,
 )
@@ -148,24 +146,3 @@ def test_m4_lines_that_are_missing_when_a_run_is_resumed_are_marked_as_a_gap(tmp
     lines = [json.loads(line) for line in (tmp_path / METRICS).read_text().splitlines()]
     assert [x.get("generation", x.get("gap")) for x in lines] == [1, [2, 4], 5]
     assert "generations 2 to 4 are missing" in caplog.text
-
-
-def test_tensorboard_events_hold_every_number_of_a_generation(tmp_path):
-    from tensorboardX.proto.event_pb2 import Event
-
-    board = TensorBoard(tmp_path, 0)
-    r = record_of(report(), 1.0, 1.0, 10)
-    board.write(r)
-    board.close()
-    (file,) = (tmp_path / "tensorboard").iterdir()
-    data, values, position = file.read_bytes(), {}, 0
-    while position < len(data):  # length (8), its checksum (4), event, its checksum (4)
-        size = int.from_bytes(data[position : position + 8], "little")
-        event = Event.FromString(data[position + 12 : position + 12 + size])
-        position += 16 + size
-        if event.HasField("summary"):
-            assert event.step == 3
-            values |= {v.tag: v.simple_value for v in event.summary.value}
-    assert values["best"] == pytest.approx(2.5)
-    assert values["env_steps"] == 1000
-    assert set(values) == {k for k, v in r.items() if isinstance(v, int | float)} - {"generation"}

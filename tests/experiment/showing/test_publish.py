@@ -10,7 +10,7 @@ import pytest
 
 from nses.cli import main
 from nses.experiment.analysis.comparison import compare
-from nses.experiment.runs.log import TensorBoard
+from nses.experiment.runs.events import TensorBoard
 from nses.experiment.showing.publish import draw_run, write_tables
 from pretended import make_run, pretend
 

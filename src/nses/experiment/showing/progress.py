@@ -3,7 +3,6 @@
 import math
 import shlex
 import time
-from types import TracebackType
 from typing import Any
 
 from rich.console import Console, Group
@@ -67,12 +66,7 @@ class ProgressView:
             self.live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self.console.is_terminal:
             self.live.stop()
 
