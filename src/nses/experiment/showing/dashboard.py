@@ -155,6 +155,11 @@ def _place(name: str, title: str, caption: str) -> Any:
 
 def _answer(app: Dash, watcher: Watcher) -> None:
     """Register what happens at every tick of the clock and at every choice."""
+    _answer_ticks(app, watcher)
+    _answer_on_the_map(app, watcher)
+
+
+def _answer_ticks(app: Dash, watcher: Watcher) -> None:
     remembered: dict[tuple[str, ...], Any] = {}
 
     @app.callback(
@@ -182,12 +187,17 @@ def _answer(app: Dash, watcher: Watcher) -> None:
             live.name if live else None, now_seen, *figures, now, now if follow else until,
         ]  # fmt: skip
 
+
+def _answer_on_the_map(app: Dash, watcher: Watcher) -> None:
+    def chosen(name: str | None) -> Live | None:
+        return next((run for run in watcher.look().runs if run.name == name), None)
+
     @app.callback(
         Output("map", "figure"), Output("until-shown", "children"),
         Input("until", "value"), Input("run", "value"), Input("seen", "data"),
     )  # fmt: skip
     def draw_map(until: int, name: str | None, seen: str | None) -> Any:
-        live = next((run for run in watcher.look().runs if run.name == name), None)
+        live = chosen(name)
         if live is None or not live.story.records:
             return nothing("No generation has finished yet."), until
         if live.story.behaviors is None:
@@ -199,7 +209,7 @@ def _answer(app: Dash, watcher: Watcher) -> None:
     )  # fmt: skip
     def pick(click: dict[str, Any] | None, name: str | None) -> Any:
         point = next((p for p in (click or {}).get("points", ()) if "customdata" in p), None)
-        live = next((run for run in watcher.look().runs if run.name == name), None)
+        live = chosen(name)
         if ctx.triggered_id != "map" or point is None or live is None:
             return html.P("Click a diamond to see how to replay it.")
         generation, member, score = point["customdata"]
