@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import socket
+import tracemalloc
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,6 +14,17 @@ ODD = ("pipe", "socket", "directory", "device", "link", "loop", "terabyte")
 
 class Late(BaseException):
     """Which no `except Exception` takes for an error of a run."""
+
+
+@contextmanager
+def allocating_less_than(size):
+    """Fails where so many bytes are in use at any moment, more than before."""
+    tracemalloc.start()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < size
+    finally:
+        tracemalloc.stop()
 
 
 @contextmanager

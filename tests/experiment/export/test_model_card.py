@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import nses
 from nses.experiment.export.model_card import interval, model_card
 from nses.experiment.export.onnx import (
     export,
@@ -14,18 +13,6 @@ onnx = pytest.importorskip("onnx", reason="needs the extra onnx")
 
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra onnx")
-
-
-SMALL = {"recipe": "smoke", "backend": "serial", "tensorboard": False}
-
-
-def train(task, path, **settings):
-    return nses.train(task, run_dir=str(path / "run"), seed=1, **{**SMALL, **settings})
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return train("point-trap", tmp_path_factory.mktemp("point"))
 
 
 def test_the_card_has_the_numbers_of_the_run(run):

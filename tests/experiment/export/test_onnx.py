@@ -9,6 +9,7 @@ import pytest
 from gymnasium import spaces
 
 import nses
+from exported import train
 from nses.cli import main
 from nses.experiment.export import onnx as module
 from nses.experiment.export.model_card import model_card
@@ -26,17 +27,6 @@ from nses.rollouts.policies.mlp import MLP
 
 onnx = pytest.importorskip("onnx", reason="needs the extra onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra onnx")
-
-SMALL = {"recipe": "smoke", "backend": "serial", "tensorboard": False}
-
-
-def train(task, path, **settings):
-    return nses.train(task, run_dir=str(path / "run"), seed=1, **{**SMALL, **settings})
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return train("point-trap", tmp_path_factory.mktemp("point"))
 
 
 def session_of(run, which="best"):

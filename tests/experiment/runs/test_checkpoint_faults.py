@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import checkpoints
 from checkpoints import CONFIG, a_state, assert_falls_back, fill, flipped, same, tree, uncommitted
-from crashing import crashes
+from crashing import SCENES, crashes
 from nses.experiment.runs.checkpoint import (
     FILES,
     POINTER,
@@ -208,7 +208,7 @@ def test_s6_foreign_files_beside_the_checkpoints_are_left_alone(two: Path) -> No
 
 
 @pytest.mark.parametrize("power", [False, True], ids=["process", "power"])
-@pytest.mark.parametrize("scene", ["the first", "the next", "the same again"])
+@pytest.mark.parametrize("scene", SCENES)
 def test_p4_a_crash_after_any_step_of_a_save_leaves_the_old_state_or_the_new_one(
     tmp_path: Path, scene: str, power: bool
 ) -> None:
