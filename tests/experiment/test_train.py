@@ -101,7 +101,7 @@ def test_s1_a_failed_checkpoint_is_retried_and_three_in_a_row_end_the_run(
     monkeypatch.setattr(checkpoint, "save", full)
     whole = {"generations": 8, "checkpoint_seconds": 1e6, "keep_every": 3}
     if failures == 3:
-        with pytest.raises(StorageFailed, match=r"generation 5 .* 3 tries.*No space left"):
+        with pytest.raises(StorageFailed, match=r"generation 5 .* 3 attempts.*No space left"):
             train(tmp_path / "run", **whole)
         assert nses.load(tmp_path / "run").state.generation == 0  # the old one is intact
     else:
