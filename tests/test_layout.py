@@ -1,4 +1,4 @@
-"""Tests mirror the package: who knows a module knows where its tests are."""
+"""Files are short, and tests mirror the package: who knows a module knows where its tests are."""
 
 import ast
 from pathlib import Path
@@ -18,6 +18,7 @@ ELSEWHERE = {
     "cli/watch.py": "experiment/showing/test_dashboard.py",
     "core/values.py": "core/test_algorithms.py",  # they only hold
     "execution/output.py": "cli/test_output.py",
+    "experiment/analysis/groups.py": "experiment/analysis/test_comparison.py",
     "experiment/doctor.py": "cli/test_doctor.py",
     "experiment/estimate.py": "experiment/settings/test_memory.py",
     "experiment/evaluate.py": "cli/test_evaluate.py",
@@ -60,6 +61,24 @@ def test_tests_do_not_import_each_other() -> None:
     modules = {path.stem for path in TESTS.rglob("test_*.py")}
     for path in TESTS.rglob("*.py"):
         assert not imported_by(path) & modules, path
+
+
+LONGEST_FILE, LONGEST_FUNCTION = 300, 50  # lines; of a function, without its docstring
+REASON = "# Long because "  # in the line above a function that is longer
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_files_and_functions_are_short_or_say_why_not(module: Path) -> None:
+    text = (PACKAGE / module).read_text()
+    lines = text.splitlines()
+    assert len(lines) <= LONGEST_FILE
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = len(ast.get_source_segment(text, node).splitlines())  # type: ignore[union-attr]
+            length -= len((ast.get_docstring(node, clean=False) or "").splitlines())
+            first = min([node, *node.decorator_list], key=lambda part: part.lineno).lineno
+            explained = lines[first - 2].strip().startswith(REASON)
+            assert length <= LONGEST_FUNCTION or explained, f"{node.name} has {length} lines"
 
 
 def imported_by(path: Path) -> set[str]:

@@ -142,6 +142,7 @@ class Search:
         episodes, env_steps = _cost([x.evaluation for x in assessed])
         return State(0, tuple(members), A, weights, best, episodes, env_steps)
 
+    # Long because it is the paper's pseudo-code: one generation, read from top to bottom.
     def step(self, state: State) -> tuple[State, Report]:
         """One generation: choose a member, perturb it, play, rank, ascend, evaluate, remember."""
         h, t = self.hyperparameters, state.generation

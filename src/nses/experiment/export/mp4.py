@@ -39,13 +39,6 @@ def mp4(path: Path, size: tuple[int, int], fps: float) -> Iterator[Callable[[Pic
     width, height = size
     assert width % 2 == height % 2 == 0  # yuv420p halves them
     with replacing(path) as temporary, TemporaryFile() as said:
-        command = [
-            *(encoder(), "-hide_banner", "-loglevel", "error", "-y"),
-            *("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"),
-            *("-r", str(Fraction(fps).limit_denominator(1000)), "-i", "-", "-an"),
-            *("-c:v", "libx264", "-crf", str(QUALITY), "-pix_fmt", "yuv420p"),
-            *("-movflags", "+faststart", "-f", "mp4", os.path.abspath(temporary)),
-        ]
 
         def failed() -> StorageFailed:
             said.seek(0)
@@ -54,7 +47,7 @@ def mp4(path: Path, size: tuple[int, int], fps: float) -> Iterator[Callable[[Pic
 
         # Not imageio_ffmpeg.write_frames: it ignores ffmpeg's exit code, and so truncated files.
         process = subprocess.Popen(
-            command,
+            _command(temporary, size, fps),
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=said,
@@ -82,3 +75,14 @@ def mp4(path: Path, size: tuple[int, int], fps: float) -> Iterator[Callable[[Pic
             process.wait()
             with suppress(OSError):
                 pipe.close()
+
+
+def _command(path: Path, size: tuple[int, int], fps: float) -> list[str]:
+    """ffmpeg, from raw pictures on its standard input to a file."""
+    return [
+        *(encoder(), "-hide_banner", "-loglevel", "error", "-y"),
+        *("-f", "rawvideo", "-pix_fmt", "rgb24", "-s", "{}x{}".format(*size)),
+        *("-r", str(Fraction(fps).limit_denominator(1000)), "-i", "-", "-an"),
+        *("-c:v", "libx264", "-crf", str(QUALITY), "-pix_fmt", "yuv420p"),
+        *("-movflags", "+faststart", "-f", "mp4", os.path.abspath(path)),
+    ]

@@ -32,6 +32,7 @@ class Windows(NamedTuple):
     steps: Indices
 
 
+# Long because LLVM's values live in the scope of one builder.
 @intrinsic
 def add_tile(
     typing: Any, x: Any, places: Any, steps: Any, w: Any, row: Any, columns: Any, y: Any, rows: Any
