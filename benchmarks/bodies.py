@@ -14,7 +14,7 @@ from benchmarks.foundation import Measure
 from benchmarks.replay import recordings_of, replaying
 from benchmarks.rivals.measure import POPULATION
 from nses.core.algorithms import Search
-from nses.core.archive import Archive
+from nses.core.archive import Archive, archive_of, empty
 from nses.core.values import Candidates, Evaluation, State
 from nses.experiment.settings.build import search_of
 from nses.experiment.settings.config import Config
@@ -157,9 +157,33 @@ def coordinator() -> Iterator[Measure]:
     )  # fmt: skip
 
 
+def es_with_an_archive() -> Iterator[Measure]:
+    """ES with a full archive against ES with an empty one: the same episodes, in turns.
+
+    In one process, by its CPU time, so that what else the machine does hardly matters.
+    """
+    config = replace(recipe("swimmer-trap", "laptop", "es"), backend="serial")
+    entries = np.random.default_rng(0).standard_normal((100_000, 2))
+    with training(config) as (search, state):
+        states = [replace(state, archive=empty(0)), replace(state, archive=archive_of(entries))]
+        spent: list[list[float]] = [[], []]
+        for turn in range(4 * ROUNDS):
+            for i in (0, 1) if turn % 2 else (1, 0):
+                before = time.process_time()
+                states[i], _ = search.step(states[i])
+                spent[i].append(time.process_time() - before)
+    ratio = float(np.median(spent[1]) / np.median(spent[0]))
+    yield Measure(
+        f"ES on swimmer-trap ({np.median(spent[0]) * 1e3:.0f} ms of CPU a generation): "
+        "archive of 100,000 to none",
+        ratio, "×", "≤ 1.02", ratio <= 1.02,
+    )  # fmt: skip
+
+
 MEASURES: dict[str, Callable[[], Iterator[Measure]]] = {
     "inside-mujoco": inside_mujoco,
     "rivals": against_rivals,
     "humanoid-scaling": scaling,
     "humanoid-coordinator": coordinator,
+    "es-archive": es_with_an_archive,
 }
