@@ -1,6 +1,9 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from nses.core.algorithms import ALGORITHMS
 from nses.experiment.showing.drawing import ALGORITHM_HUES, HUES, colors_of, shades
 
 
@@ -20,6 +23,15 @@ def test_an_algorithm_has_the_same_colour_wherever_it_is_drawn():
     names = list(ALGORITHM_HUES)
     assert colors_of(names) == list(ALGORITHM_HUES.values())
     assert colors_of(names[3:]) == [ALGORITHM_HUES["nsra-es"]]
+
+
+def test_a_fifth_algorithm_has_a_colour_of_its_own(monkeypatch):
+    for name in ("fifth-es", "sixth-es"):
+        monkeypatch.setitem(ALGORITHMS, name, replace(ALGORITHMS["es"], name=name))
+    names = [*ALGORITHM_HUES, "fifth-es", "sixth-es"]
+    assert len({*colors_of(names)}) == 6
+    assert colors_of(names[4:]) == colors_of(names)[4:]  # whoever stands beside it
+    assert colors_of(["unheard-of"])[0] in HUES
 
 
 def test_groups_of_one_algorithm_are_told_apart():

@@ -44,7 +44,8 @@ def _hue(algorithm: str) -> Color:
     if algorithm in ALGORITHM_HUES:
         return ALGORITHM_HUES[algorithm]
     others, left = [x for x in ALGORITHMS if x not in ALGORITHM_HUES], HUES[3:]
-    return left[others.index(algorithm) % len(left)]
+    place = others.index(algorithm) if algorithm in others else len(others)
+    return left[place % len(left)]
 
 
 def colors_of(algorithms: Sequence[str]) -> list[Color]:
