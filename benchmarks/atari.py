@@ -220,7 +220,7 @@ def memory() -> Iterator[Measure]:
     with searching("frostbite", "processes") as (search, batches):
         play(search, batches, A)
         assert isinstance(search.evaluate, Processes)
-        [worker] = search.evaluate.workers
+        [worker] = search.evaluate.pool.workers
         own, proportional = resident_bytes(worker.process.pid)
     yield Measure(
         f"frostbite: memory of a worker that knows {entries} traces of {steps:,} steps, without "

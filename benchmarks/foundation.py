@@ -194,7 +194,7 @@ def memory() -> Iterator[Measure]:
     with search_of(config, task) as search:
         next(search.run())
         assert isinstance(search.evaluate, Processes)
-        pids = [os.getpid(), *(w.process.pid for w in search.evaluate.workers)]
+        pids = [os.getpid(), *(w.process.pid for w in search.evaluate.pool.workers)]
         total = sum(_proportional_bytes(pid) for pid in pids) / 1e9
     yield Measure(
         "memory of coordinator and 2 workers, 376-256-256-17, noise included",

@@ -17,8 +17,10 @@ ELSEWHERE = {
     "cli/render.py": "experiment/export/test_video.py",
     "cli/watch.py": "experiment/showing/test_dashboard.py",
     "core/values.py": "core/test_algorithms.py",  # they only hold
+    "execution/batch.py": "execution/test_pool.py",
     "execution/output.py": "cli/test_output.py",
     "experiment/analysis/groups.py": "experiment/analysis/test_comparison.py",
+    "execution/playing.py": "execution/test_worker.py",
     "experiment/doctor.py": "cli/test_doctor.py",
     "experiment/estimate.py": "experiment/settings/test_memory.py",
     "experiment/evaluate.py": "cli/test_evaluate.py",

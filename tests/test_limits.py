@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nses.cli import main
-from nses.execution import processes
+from nses.execution import pool
 from waiting import SOON
 
 SERIAL = ["--backend", "serial", "--no-pictures"]
@@ -65,7 +65,7 @@ def test_l5_an_environment_with_spaces_of_no_use_exits_with_2(capsys, task, mess
 def test_l5_an_environment_that_fails_to_close_is_warned_of_once(
     capfd, caplog, monkeypatch, backend, workers, times
 ):
-    monkeypatch.setattr(processes, "CLOSING", SOON)
+    monkeypatch.setattr(pool, "CLOSING", SOON)
     where = ["--backend", backend, "--workers", str(workers), "--no-pictures", "--no-tensorboard"]
     code = main(["train", "troubled:Clinging", "--max-steps", "5", *SMOKE, *where])
     assert code == 0

@@ -67,7 +67,7 @@ def test_e20_a_worker_has_one_blas_thread_whatever_the_environment_says(
     plan = plan_of(drift())
     with processes(plan, workers=1) as evaluate:
         evaluate(perturbed(plan), archive(5))
-        worker = psutil.Process(evaluate.workers[0].process.pid)
+        worker = psutil.Process(evaluate.pool.workers[0].process.pid)
         assert worker.num_threads() == 2  # the one that plays, the one that watches the parent
         assert {name: worker.environ()[name] for name in ONE_THREAD} == ONE_THREAD
 

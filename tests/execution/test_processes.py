@@ -68,7 +68,7 @@ def test_any_number_of_workers_gives_the_bits_of_the_serial_evaluator(plan: Plan
 @pytest.mark.slow
 def test_more_candidates_than_there_is_room_for_are_played_in_parts():
     with processes(HEALTHY, capacity=64) as evaluate:
-        assert evaluate.capacity == 64
+        assert evaluate.pool.capacity == 64
         for n in (64, 66, 150):
             candidates = perturbed(HEALTHY, n)
             assert_same(evaluate(candidates, A), serially(HEALTHY, candidates, A))
@@ -110,7 +110,7 @@ def test_p15_workers_are_programs_of_their_own_not_forks():
     try:
         with processes(plan, deadline=SOON) as evaluate:
             e = evaluate(perturbed(plan), A)
-            for worker in evaluate.workers:
+            for worker in evaluate.pool.workers:
                 command = psutil.Process(worker.process.pid).cmdline()
                 assert Path(command[2]).name == "worker.py"
     finally:
@@ -125,7 +125,7 @@ def test_p7_p8_workers_ignore_the_signals_of_the_user_at_all_times():
     sent: list[int] = []
 
     def send() -> bool:
-        for worker in evaluate.workers:
+        for worker in evaluate.pool.workers:
             for signum in (signal.SIGINT, signal.SIGTERM):
                 os.kill(worker.process.pid, signum)
                 sent.append(signum)
@@ -134,7 +134,7 @@ def test_p7_p8_workers_ignore_the_signals_of_the_user_at_all_times():
     with processes(SLOW, should_stop=send) as evaluate:
         send()  # the interpreters have not even started
         e = evaluate(perturbed(SLOW), A)
-        pids = [worker.process.pid for worker in evaluate.workers]
+        pids = [worker.process.pid for worker in evaluate.pool.workers]
     assert len(sent) > 4
     assert_same(e, expected())
     assert e.restarts == 0
@@ -154,7 +154,7 @@ def test_after_an_interruption_the_evaluator_still_works():
     actions = iter([False, False, True])
 
     def stop() -> bool:
-        return any(worker.holder.units for worker in evaluate.workers) and next(actions, False)
+        return any(worker.holder.units for worker in evaluate.pool.workers) and next(actions, False)
 
     with processes(SLOW, should_stop=stop) as evaluate:
         with pytest.raises(Interrupted):
@@ -187,23 +187,23 @@ def test_p7_a_second_keyboard_interrupt_while_cleaning_up_does_no_harm(
     with processes(SLOW) as evaluate:
 
         def stop() -> bool:
-            if any(worker.holder.units for worker in evaluate.workers):
+            if any(worker.holder.units for worker in evaluate.pool.workers):
                 raise KeyboardInterrupt
             return False
 
         def second() -> None:
             raise KeyboardInterrupt
 
-        evaluate.should_stop = stop
+        evaluate.pool.should_stop = stop
         with monkeypatch.context() as patch:
-            patch.setattr(evaluate, "_give_up", second)
+            patch.setattr(evaluate.pool, "_give_up", second)
             with pytest.raises(KeyboardInterrupt):
                 evaluate(OTHERS, A)
-        disturbed = {worker.process.pid for worker in evaluate.workers if worker.holder.units}
+        disturbed = {worker.process.pid for worker in evaluate.pool.workers if worker.holder.units}
         assert disturbed
-        evaluate.should_stop = lambda: False
+        evaluate.pool.should_stop = lambda: False
         assert_same(evaluate(perturbed(SLOW), A), expected())
-        assert disturbed.isdisjoint(worker.process.pid for worker in evaluate.workers)
+        assert disturbed.isdisjoint(worker.process.pid for worker in evaluate.pool.workers)
 
 
 def open_files() -> int:

@@ -24,8 +24,7 @@ from batches import (
 from environments import drift, hold, pay_nan, vanish
 from nses.core.novelty import novelty
 from nses.execution.evaluator import Judge, evaluation
-from nses.execution.job import DONE, job_of, play
-from nses.execution.processes import Batch
+from nses.execution.job import DONE, earlier, job_of, play
 from nses.execution.runner import Plan, Runner
 from nses.rollouts.policies.mlp import MLP
 from traced import trace_archive, trace_of, traced_plan
@@ -120,12 +119,11 @@ def test_workers_follow_an_archive_of_traces_that_grows_is_exchanged_and_comes_b
 
 
 def test_of_the_traces_that_come_in_any_order_the_first_is_kept():
-    batch = Batch(1, job_of(unperturbed(HEALTHY, 30), A))
+    first = None
     for i in (14, 22, 3, 0, 8):
-        batch.keep(None)
-        batch.keep((i, trace_of(i, HEALTHY)))
-    assert batch.first is not None
-    index, trace = batch.first
+        first = earlier(earlier(first, None), (i, trace_of(i, HEALTHY)))
+    assert first is not None
+    index, trace = first
     assert index == 0
     np.testing.assert_array_equal(trace, trace_of(0, HEALTHY))
 
@@ -133,13 +131,13 @@ def test_of_the_traces_that_come_in_any_order_the_first_is_kept():
 def test_workers_are_told_of_new_traces_only(monkeypatch: pytest.MonkeyPatch):
     with processes(HEALTHY, workers=1) as evaluate:
         evaluate(perturbed(HEALTHY, 4), A)
-        (worker,) = evaluate.workers
+        (worker,) = evaluate.pool.workers
         sent = []
         send = worker.connection.send
         monkeypatch.setattr(worker.connection, "send", lambda x: (sent.append(x), send(x)))
         evaluate(perturbed(HEALTHY, 4), A.append(A.traces[0][:5]))
-    told = [content for kind, *content in sent if kind == "archive"]
-    assert [(known, len(trace)) for known, trace in told] == [(12, 5)]
+    told = [content[0] for kind, *content in sent if kind == "archive"]
+    assert [(news.start, len(news.entries)) for news in told] == [(12, 5)]
 
 
 def test_p1_workers_killed_while_they_play_change_no_trace(tmp_path: Path):
@@ -147,7 +145,9 @@ def test_p1_workers_killed_while_they_play_change_no_trace(tmp_path: Path):
     plan = traced_plan(partial(hold, gate), range(1000))
 
     def kill() -> bool:
-        playing = [w for w in evaluate.workers if evaluate.shared["current"][w.slot] >= 0]
+        playing = [
+            w for w in evaluate.pool.workers if evaluate.pool.progress["current"][w.slot] >= 0
+        ]
         if len(killed) == 2:
             gate.touch()
         elif playing and playing[0].process.pid not in killed:
@@ -173,11 +173,11 @@ def test_p1_a_worker_killed_between_its_last_step_and_its_message_changes_no_tra
     killed = []
 
     def kill() -> bool:
-        if not killed and any(evaluate.shared["current"] == 0):
+        if not killed and any(evaluate.pool.progress["current"] == 0):
             gate.touch()
-            while evaluate.shared["status"][0] != DONE:
+            while evaluate.pool.rows.status[0] != DONE:
                 time.sleep(0.01)
-            killed.append(evaluate.workers[0].process.pid)
+            killed.append(evaluate.pool.workers[0].process.pid)
             os.kill(killed[0], signal.SIGKILL)
         return False
 
@@ -219,7 +219,7 @@ def test_a_worker_needs_little_more_memory_than_its_archive():
     rng = np.random.default_rng(0)
     with processes(plan, workers=1) as evaluate:
         evaluate(perturbed(plan, 4), A)
-        process = psutil.Process(evaluate.workers[0].process.pid)
+        process = psutil.Process(evaluate.pool.workers[0].process.pid)
         before = process.memory_info().rss
         for _ in range(10):
             A = A.append([rng.integers(0, 256, (1000, 128), np.uint8) for _ in range(30)])
@@ -251,5 +251,5 @@ def test_a_policy_without_moments_has_none_in_memory():
     e = serially(plan, candidates, trace_archive(0))
     assert (e.moments.count, e.moments.sum.size) == (0, 0)
     with processes(plan) as evaluate:
-        assert evaluate.shared["observed"].shape == (evaluate.capacity, 1)
+        assert evaluate.pool.jobs[0]["observed"].shape == (evaluate.pool.capacity, 1)
         assert_same(evaluate(candidates, trace_archive(0)), e)

@@ -46,7 +46,7 @@ from environments import (
 )
 from nses.core.values import Evaluation
 from nses.errors import TaskBroken, TooManyFailures
-from nses.execution import processes as module
+from nses.execution import pool as module
 from nses.execution.ledger import ATTEMPTS
 from nses.execution.processes import Processes
 from waiting import SOON, gone
@@ -68,14 +68,16 @@ def kill_playing(evaluate: Processes, victims: int, gate: Path) -> None:
     """Kills so many workers, once, while they play at a gate that opens after that."""
 
     def kill() -> bool:
-        playing = [w for w in evaluate.workers if evaluate.shared["current"][w.slot] >= 0]
+        playing = [
+            w for w in evaluate.pool.workers if evaluate.pool.progress["current"][w.slot] >= 0
+        ]
         if not gate.exists() and len(playing) >= victims:
             for worker in playing[:victims]:
                 os.kill(worker.process.pid, signal.SIGKILL)
             gate.touch()
         return False
 
-    evaluate.should_stop = kill
+    evaluate.pool.should_stop = kill
 
 
 @pytest.mark.parametrize(
@@ -87,12 +89,12 @@ def test_p1_workers_killed_in_mid_generation_change_nothing_but_the_restart_coun
     gate = tmp_path / "gate"
     plan = plan_of(faulty(partial(hold, gate), range(1000)))
     with processes(plan, workers) as evaluate:
-        pids = {worker.process.pid for worker in evaluate.workers}
+        pids = {worker.process.pid for worker in evaluate.pool.workers}
         wait_until_ready(evaluate)
         kill_playing(evaluate, victims, gate)
         e = evaluate(perturbed(plan), A)
-        assert len(pids - {worker.process.pid for worker in evaluate.workers}) == victims
-        assert len(evaluate.workers) == workers
+        assert len(pids - {worker.process.pid for worker in evaluate.pool.workers}) == victims
+        assert len(evaluate.pool.workers) == workers
         again = evaluate(perturbed(plan), A)
     assert_same(e, expected())
     assert e.restarts == victims
@@ -110,7 +112,7 @@ def test_p1_workers_killed_between_generations_are_replaced():
     workers = ATTEMPTS + 1
     with processes(HEALTHY, workers) as evaluate:
         assert_same(evaluate(perturbed(HEALTHY), A), expected())
-        for worker in evaluate.workers:
+        for worker in evaluate.pool.workers:
             os.kill(worker.process.pid, signal.SIGKILL)
         e = evaluate(perturbed(HEALTHY), A)
     assert_same(e, expected())
@@ -120,7 +122,7 @@ def test_p1_workers_killed_between_generations_are_replaced():
 @pytest.mark.slow
 def test_p1_workers_killed_while_they_start_are_replaced():
     with processes(HEALTHY) as evaluate:
-        for worker in evaluate.workers:
+        for worker in evaluate.pool.workers:
             os.kill(worker.process.pid, signal.SIGKILL)
         assert_same(evaluate(perturbed(HEALTHY), A), expected())
 
@@ -170,14 +172,14 @@ def test_p2_too_many_candidates_that_kill_their_worker_end_it_early():
     plan = plan_of(faulty(segfault, range(32)))
     restarts = 0
     with processes(plan) as evaluate:
-        start = evaluate._start
+        start = evaluate.pool._start
 
         def count(slot: int) -> module.Worker:
             nonlocal restarts
             restarts += 1
             return start(slot)
 
-        evaluate._start = count  # type: ignore[method-assign]
+        evaluate.pool._start = count  # type: ignore[method-assign]
         with pytest.raises(TooManyFailures, match=r"2 of 32 episodes failed.*SIGSEGV"):
             evaluate(perturbed(plan), A)
     assert restarts < 12  # not three for every candidate
@@ -192,7 +194,7 @@ def test_p6_a_candidate_that_always_hangs_ends_it(
     with processes(plan, deadline=1.0) as evaluate:
         with pytest.raises(TooManyFailures, match=r"hung.* while playing candidate 5 \(3 times\)"):
             evaluate(perturbed(plan), A)
-        pids = [worker.process.pid for worker in evaluate.workers]
+        pids = [worker.process.pid for worker in evaluate.pool.workers]
     hung = [text for text in warnings(caplog) if text.endswith("while playing candidate 5.")]
     assert len(hung) == ATTEMPTS
     assert not any(map(psutil.pid_exists, pids))
@@ -237,14 +239,14 @@ def test_p6_a_worker_that_hangs_once_at_the_start_is_replaced(
 ):
     plan = plan_of(late_start(sleep_long, tmp_path))
     with processes(plan, workers=1, deadline=1.0) as evaluate:
-        first = evaluate.workers[0]
+        first = evaluate.pool.workers[0]
 
         def lose_patience() -> bool:
-            hangs = first in evaluate.workers and (tmp_path / "start").exists()
+            hangs = first in evaluate.pool.workers and (tmp_path / "start").exists()
             monkeypatch.setattr(module, "START", 0.5 if hangs else SOON)
             return False
 
-        evaluate.should_stop = lose_patience
+        evaluate.pool.should_stop = lose_patience
         e = evaluate(perturbed(plan), A)
     assert_same(e, expected())
     assert e.restarts >= 1
@@ -256,7 +258,7 @@ def test_p6_a_worker_that_is_stopped_while_it_is_told_something_long_is_replaced
     with processes(HEALTHY) as evaluate:
         wait_until_ready(evaluate)
         evaluate(perturbed(HEALTHY), A)
-        os.kill(evaluate.workers[0].process.pid, signal.SIGSTOP)
+        os.kill(evaluate.pool.workers[0].process.pid, signal.SIGSTOP)
         e = evaluate(perturbed(HEALTHY), large)
     assert_same(e, serially(HEALTHY, perturbed(HEALTHY), large))
     assert e.restarts == 1
@@ -272,7 +274,7 @@ def test_p6_time_in_which_the_coordinator_is_stopped_does_not_count(
 
     def stop() -> bool:
         nonlocal stopped
-        if any(evaluate.shared["current"] >= 0):
+        if any(evaluate.pool.progress["current"] >= 0):
             stopped += 1000.0
         return False
 
@@ -360,7 +362,7 @@ def test_e3_a_task_that_worked_may_fail_to_be_set_up_for_a_while(
     with processes(plan, workers=1) as evaluate:
         evaluate(perturbed(plan), A)
         (tmp_path / "start").unlink()  # the next worker is refused, and those after it are not
-        os.kill(evaluate.workers[0].process.pid, signal.SIGKILL)
+        os.kill(evaluate.pool.workers[0].process.pid, signal.SIGKILL)
         e = evaluate(perturbed(plan), A)
     assert_same(e, expected())
     assert e.restarts == 2
@@ -377,12 +379,12 @@ from environments import *
 plan = plan_of(faulty({fault}, range(1000)))
 
 def all_play(evaluate):
-    return (evaluate.shared["current"] >= 0).all()
+    return (evaluate.pool.progress["current"] >= 0).all()
 
 def work():
     with processes(plan, deadline=600.0) as evaluate:
-        print(*(worker.process.pid for worker in evaluate.workers), flush=True)
-        evaluate.should_stop = lambda: all_play(evaluate) and print("busy", flush=True)
+        print(*(worker.process.pid for worker in evaluate.pool.workers), flush=True)
+        evaluate.pool.should_stop = lambda: all_play(evaluate) and print("busy", flush=True)
         evaluate(perturbed(plan), archive(3))
 
 {how}

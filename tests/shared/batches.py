@@ -72,7 +72,7 @@ def processes(plan: Plan, workers: int = 2, **settings: Any) -> Iterator[Process
 
 def wait_until_ready(evaluate: Processes) -> None:
     """All workers have something to say."""
-    assert all(worker.connection.poll(2 * SOON) for worker in evaluate.workers)
+    assert all(worker.connection.poll(2 * SOON) for worker in evaluate.pool.workers)
 
 
 def program(tmp_path: Path, text: str) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from nses.core.archive import Archive
 from nses.core.noise import Table
 from nses.core.values import Candidates, Evaluation
 from nses.execution.cpus import usable_cpus
-from nses.execution.processes import DEADLINE, Processes
+from nses.execution.pool import DEADLINE
+from nses.execution.processes import Processes
 from nses.execution.runner import Plan
 from nses.execution.serial import Serial
 from nses.rollouts.episode import never

@@ -1,6 +1,8 @@
 """Rows to one Evaluation, and what it means that some of them failed."""
 
 import logging
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +10,9 @@ from numpy.typing import NDArray
 from nses.core import moments
 from nses.core.values import Evaluation
 from nses.errors import TaskBroken, TooManyFailures
-from nses.execution.job import Job, Rows
+from nses.execution.batch import Settled
+from nses.execution.job import FAILED, Job, Rows, empty_rows
+from nses.execution.runner import Plan
 
 log = logging.getLogger("nses")
 
@@ -31,6 +35,17 @@ class Judge:
         if cause not in self.causes:
             self.causes.add(cause)
             log.warning("an episode failed twice and is left out:\n%s", error.rstrip())
+
+    def hear(self, settled: Settled, job: Job, rows: Rows) -> None:
+        """What a pool says of a job on its way, the rows of which it has so far."""
+        for error in settled.errors:
+            self.note(error)
+        for error in settled.broken:
+            if not self.worked:
+                raise TaskBroken(f"a worker could not set up the task: {error}")
+            log.warning("a worker could not set up the task:\n%s", error)
+        if settled.killers and job.perturbed:
+            self.bear(int((rows.status == FAILED).sum()), job.whole)
 
     def check(self, f: NDArray[np.float64], perturbed: bool) -> None:
         failed = int(np.isnan(f).sum())
@@ -67,3 +82,19 @@ def evaluation(job: Job, rows: Rows, judge: Judge, restarts: int = 0) -> Evaluat
         blown_up=int(rows.blown_up.sum()),
         restarts=restarts,
     )
+
+
+def evaluate_in_parts(
+    job: Job, capacity: int, run: Callable[[Job], tuple[Rows, int]], plan: Plan, judge: Judge
+) -> Evaluation:
+    """A job that may have more candidates than there is room for; `run` also counts restarts."""
+    if len(job) <= capacity:
+        rows, restarts = run(job)
+        return evaluation(job, rows, judge, restarts)
+    whole, first, lost = empty_rows(len(job), plan), None, 0
+    for start in range(0, len(job), capacity):
+        part = range(start, min(len(job), start + capacity))
+        rows, restarts = run(job.part(part))
+        whole.write(part, rows)
+        first, lost = first or rows.first, lost + restarts
+    return evaluation(job, replace(whole, first=first), judge, lost)

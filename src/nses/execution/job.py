@@ -4,7 +4,7 @@ Both can travel: a job refers to its noise by offsets into a table that every pl
 """
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core import moments
-from nses.core.archive import Archive
+from nses.core.archive import Archive, empty
 from nses.core.moments import Moments
 from nses.core.noise import Epsilon, Table, perturb
 from nses.core.traces import Trace
@@ -82,6 +82,41 @@ def job_of(candidates: Candidates, archive: Archive) -> Job:
     )
 
 
+NOTHING = Job(
+    theta=np.empty(0, np.float32),
+    moments=moments.nothing(0),
+    seeds=np.empty(0, np.int64),
+    sigma=0.0,
+    offsets=None,
+    contributes=np.empty(0, np.bool_),
+    archive=empty(0),
+    whole=0,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class News:
+    """Entries of an archive, and how many there were before them."""
+
+    start: int
+    entries: NDArray[Any] | Sequence[Trace]
+
+    def added_to(self, archive: Archive) -> Archive:
+        return (archive if self.start else empty(0)).append(self.entries)
+
+
+def news(archive: Archive, known: Archive | None) -> Iterator[News]:
+    """What somebody who knows another archive, or none, does not know of this one yet."""
+    start = 0
+    if known is not None and archive.extends(known):
+        start = len(known)
+        if start == len(archive):
+            return
+    # All vectors at once, but traces one by one: together they may be very large.
+    for i, entries in enumerate(archive.traces[start:] or [archive.rows[start:]]):
+        yield News(start + i, entries)
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """What came of the candidates of a job, or of some of them: a row each, in their order."""
@@ -118,6 +153,12 @@ class Rows:
     def fail(self, row: int) -> None:
         self.f[row], self.N[row], self.lengths[row] = np.nan, 0.0, 0
         self.b[row], self.blown_up[row], self.status[row] = np.nan, False, FAILED
+
+
+def earlier(a: FirstTrace | None, b: FirstTrace | None) -> FirstTrace | None:
+    """The trace of the lower index, in whatever order they come."""
+    known = [x for x in (a, b) if x is not None]
+    return min(known, key=lambda x: x[0], default=None)
 
 
 def memory_fields(d: int, n: int, moments_size: int, behavior_size: int) -> list[Field]:

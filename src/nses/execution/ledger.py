@@ -5,7 +5,7 @@ Whatever order answers, deaths and late answers come in, each candidate gets exa
 
 import logging
 from collections import Counter, deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from nses.errors import TooManyFailures
 
@@ -40,11 +40,18 @@ class Holder:
 class Ledger:
     """What is left to do of n candidates: units to hand out, and how often each lost its holder."""
 
-    def __init__(self, n: int):
-        self.open = set(range(n))  # candidates without a result
-        self.pending = deque(units_of(n))
+    def __init__(self, n: int = 0):
+        self.open: set[int] = set()  # candidates without a result
+        self.pending: deque[range] = deque()
         self.deaths: Counter[int] = Counter()  # by candidate; by -1 - slot where none is to blame
         self.restarts = 0
+        self.add(units_of(n))
+
+    def add(self, units: Iterable[range]) -> None:
+        """More to do."""
+        for unit in units:
+            self.open.update(unit)
+            self.pending.append(unit)
 
     def take(self, holder: Holder) -> range | None:
         """The next unit, which is the holder's from now on; None where none is left."""

@@ -7,7 +7,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from nses.errors import TaskBroken
-from nses.execution.processes import DEADLINE, START, TICK
+from nses.execution.pool import DEADLINE, START, TICK
 from nses.execution.shared import anonymous_file
 from nses.execution.spawn import PATIENCE, Unsendable, packed, reason_of, spawn, starting
 from nses.rollouts.foreign import generators_kept

@@ -15,7 +15,6 @@ import time
 import traceback
 from multiprocessing.connection import Connection
 from types import FrameType
-from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -69,56 +68,13 @@ def _told(setup: int) -> bytes:
 def _work(connection: Connection, setup: int, descriptors: list[int], slot: int) -> int:
     try:
         content = _told(setup)
-        from nses.core.archive import empty
-        from nses.execution.cpus import threads_of_this_process
-        from nses.execution.job import play, published, rows_in
-        from nses.execution.runner import Runner
-        from nses.execution.shared import map_arrays
-
-        if threads_of_this_process() not in (None, threading.active_count()):
-            raise RuntimeError("BLAS started threads of its own in a worker, against its settings.")
-        plan, fields, noise_fields = pickle.loads(content)
-        runner = Runner(plan)
-        runner.warm_up()
+        from nses.execution.playing import work
     except MemoryError:
         raise
     except Exception:
         connection.send(("broken", traceback.format_exc()))
         return 1
-    batch, noise = descriptors
-    shared = map_arrays(batch, fields)
-    table, rows = map_arrays(noise, noise_fields)["table"], rows_in(shared)
-    archive, number = empty(0), -1
-    job: Any = None
-
-    def starting(index: int) -> None:
-        shared["current"][slot] = index
-        shared["played"][slot] += 1
-
-    connection.send(("ready", None))
-    while True:
-        try:
-            kind, *content = connection.recv()
-        except (EOFError, ConnectionError):
-            runner.close(say=slot == 0)  # the others would say the same
-            return 0
-        if kind == "archive":
-            known, entries = content
-            archive = (archive if known else empty(0)).append(entries)
-            continue
-        current, unit = content
-        if current != number:
-            number, job = current, published(shared, archive)
-        try:
-            played = play(runner, job, table, unit, starting)
-        except MemoryError:
-            raise
-        except Exception:  # not of an episode, which are caught one by one: a bug of ours
-            connection.send(("bug", traceback.format_exc()))
-            return 1
-        rows.write(unit, played)
-        shared["current"][slot] = -1
-        connection.send(("done", (played.errors, played.first)))
+    return work(connection, content, descriptors, slot)
 
 
 def _ignore(signum: int, frame: FrameType | None) -> None:

@@ -1,0 +1,79 @@
+"""A job on its way through a pool: what came of it so far, and one who plays it."""
+
+import subprocess
+from collections import deque
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+
+from nses.core.archive import Archive
+from nses.execution.job import FirstTrace, Job, Memory, rows_in
+from nses.execution.ledger import Holder, Ledger
+
+
+@dataclass(frozen=True, eq=False)
+class Settled:
+    """What came of a job since somebody last asked."""
+
+    indices: list[int]  # candidates whose rows are in memory now
+    first: FirstTrace | None
+    errors: tuple[str, ...]  # of episodes, and which candidate killed its workers
+    broken: tuple[str, ...]  # why workers could not set up the task
+    killers: int  # candidates that failed because their workers died
+    restarts: int  # workers replaced
+
+
+class Batch:
+    """A job on its way, and what came of it since somebody last asked."""
+
+    def __init__(self, number: int, job: Job, memory: Memory):
+        self.number, self.job = number, job
+        self.rows = rows_in(memory).head(len(job))
+        self.ledger = Ledger()
+        self._forget()
+
+    def _forget(self) -> None:
+        self.indices: list[int] = []
+        self.first: FirstTrace | None = None
+        self.errors: list[str] = []
+        self.broken: list[str] = []
+        self.killers, self.counted = 0, self.ledger.restarts
+
+    @property
+    def cannot_wait(self) -> bool:
+        """Whether something happened that may be the end of it."""
+        return bool(self.errors or self.broken)
+
+    def settled(self) -> Settled:
+        said = Settled(
+            self.indices,
+            self.first,
+            tuple(self.errors),
+            tuple(self.broken),
+            self.killers,
+            self.ledger.restarts - self.counted,
+        )
+        self._forget()
+        return said
+
+
+class Worker:
+    """One process, its connection, what it holds and what it knows."""
+
+    def __init__(self, process: subprocess.Popen[bytes], connection: Connection, slot: int):
+        self.process, self.connection, self.slot = process, connection, slot
+        self.holder = Holder(f"worker {process.pid}", slot)
+        self.asked: deque[int] = deque()  # the job of every unit that it has not answered
+        self.knows: Archive | None = None
+
+    def late(self, number: int) -> bool:
+        """Whether it is still at an older job than this."""
+        return bool(self.asked) and self.asked[0] != number
+
+    def end(self, seconds: float) -> int:
+        """Its exit code; it may take some seconds to leave before it is killed."""
+        self.connection.close()
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()

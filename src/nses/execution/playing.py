@@ -1,0 +1,84 @@
+"""What a worker does from its first message to its last: it plays the units that it is told."""
+
+import pickle
+import threading
+import traceback
+from multiprocessing.connection import Connection
+
+from nses.core.archive import empty
+from nses.execution.cpus import threads_of_this_process
+from nses.execution.job import NOTHING, Rows, play, published, rows_in
+from nses.execution.runner import Runner
+from nses.execution.shared import map_arrays
+from nses.rollouts.foreign import Interrupted
+
+
+class Station:
+    """One simulator, what it shares with the coordinator, and what it was told so far."""
+
+    def __init__(self, content: bytes, descriptors: list[int], slot: int):
+        if threads_of_this_process() not in (None, threading.active_count()):
+            raise RuntimeError("BLAS started threads of its own in a worker, against its settings.")
+        plan, layouts = pickle.loads(content)
+        *self.jobs, self.progress, noise = map(map_arrays, descriptors, layouts)
+        self.noise, self.slot = noise["table"], slot
+        self.number, self.job, self.rows = 0, NOTHING, rows_in(self.jobs[0])
+        self.archive = empty(0)
+        self.runner = Runner(plan, self.over)
+        self.runner.warm_up()
+
+    def over(self) -> bool:
+        """Whether nobody waits for this job any more."""
+        return self.number > 0 and bool(self.progress["number"][0] != self.number)
+
+    def play(self, number: int, unit: range) -> Rows | None:
+        """The rows, which are in their places by then; None where nobody waits for them."""
+        if number != self.progress["number"][0]:
+            return None
+        if number != self.number:
+            memory = self.jobs[number % len(self.jobs)]
+            self.number, self.progress["job"][self.slot] = number, number
+            self.job, self.rows = published(memory, self.archive), rows_in(memory)
+        try:
+            played = play(self.runner, self.job, self.noise, unit, self._starting)
+            self.rows.write(unit, played)
+        except Interrupted:
+            played = None
+        self.progress["current"][self.slot] = -1
+        return played
+
+    def _starting(self, index: int) -> None:
+        if self.over():
+            raise Interrupted
+        self.progress["current"][self.slot] = index
+        self.progress["played"][self.slot] += 1
+
+
+def work(connection: Connection, content: bytes, descriptors: list[int], slot: int) -> int:
+    """Until the coordinator is gone; the exit code."""
+    try:
+        station = Station(content, descriptors, slot)
+    except MemoryError:
+        raise
+    except Exception:
+        connection.send(("broken", traceback.format_exc()))
+        return 1
+    connection.send(("ready",))
+    while True:
+        try:
+            kind, *told = connection.recv()
+        except (EOFError, ConnectionError):
+            station.runner.close(say=slot == 0)  # the others would say the same
+            return 0
+        if kind == "archive":
+            station.archive = told[0].added_to(station.archive)
+            continue
+        number, unit = told
+        try:
+            rows = station.play(number, unit)
+        except MemoryError:
+            raise
+        except Exception:  # not of an episode, which are caught one by one: a bug of ours
+            connection.send(("bug", traceback.format_exc()))
+            return 1
+        connection.send(("left",) if rows is None else ("done", number, rows.errors, rows.first))

@@ -1,0 +1,272 @@
+"""Worker processes of one machine that live for a whole run and may die at any time.
+
+A job is written into shared memory once. Its candidates are handed out in small units, and the
+results are found in shared memory, by candidate. A worker that dies or hangs is replaced, and what
+it had not finished is handed out again.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from math import inf
+from multiprocessing.connection import wait
+
+from nses.core.noise import Table
+from nses.execution.batch import Batch, Settled, Worker
+from nses.execution.cpus import usable_cpus
+from nses.execution.job import (
+    NOTHING,
+    OPEN,
+    Job,
+    Memory,
+    Rows,
+    earlier,
+    memory_fields,
+    news,
+    publish,
+)
+from nses.execution.ledger import ATTEMPTS
+from nses.execution.runner import Plan
+from nses.execution.shared import Field, anonymous_file, map_arrays, size_of
+from nses.execution.spawn import PATIENCE, packed, reason_of, spawn, starting
+from nses.rollouts.episode import Interrupted, never
+
+IN_FLIGHT = 2  # units per worker, so that none waits for the coordinator
+TICK = 0.2  # seconds between looks at deadlines and interruptions
+CLOSING = 2.0  # seconds for all workers together to close their environments
+DEADLINE = 300.0  # seconds per episode
+START = 60.0  # seconds that a worker may take at least to start, however short the deadline
+
+
+def progress_fields(workers: int) -> list[Field]:
+    return [
+        ("number", "i8", (1,)),  # of the job that is on: whoever plays an older one stops
+        ("job", "i8", (workers,)),  # the number of the job that a worker plays
+        ("current", "i8", (workers,)),  # the candidate that a worker plays, -1 when idle
+        ("played", "i8", (workers,)),  # episodes started, which shows that it goes on
+    ]
+
+
+def noise_fields(size: int) -> list[Field]:
+    return [("table", "f4", (size,))]
+
+
+class Pool:
+    """Owns worker processes and the memory that they share.
+
+    `noise` is a table of `noise_size` numbers, to be filled by the caller before the first job.
+    With two `slots`, a job may begin while workers are still playing the last one.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        noise_size: int,
+        *,
+        capacity: int,
+        workers: int | None = None,
+        deadline: float = DEADLINE,
+        should_stop: Callable[[], bool] = never,
+        slots: int = 1,
+    ):
+        self.plan, self.deadline, self.should_stop = plan, deadline, should_stop
+        self.capacity = max(64, capacity + capacity % 2)
+        self.count = workers or usable_cpus()
+        fields = memory_fields(
+            plan.policy.size, self.capacity, plan.moments_size, plan.behavior_size
+        )
+        layouts = [*[fields] * slots, progress_fields(self.count), noise_fields(noise_size)]
+        setup = packed((plan, layouts))
+        with starting():
+            self.setup_descriptor = anonymous_file(len(setup), setup)
+            self.descriptors = [anonymous_file(size_of(layout)) for layout in layouts]
+            *jobs, progress, noise = map(map_arrays, self.descriptors, layouts)
+        self.jobs: list[Memory] = jobs
+        self.progress: Memory = progress
+        self.noise: Table = noise["table"]
+        self.batch = Batch(0, NOTHING, self.jobs[0])
+        self.sound = True  # whether the last exchange came to its end
+        self.looked = time.monotonic()
+        self.workers: list[Worker] = []
+        try:
+            self._recruit()
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self, job: Job) -> None:
+        """From now on this is the job; of an older one, nothing comes back."""
+        if not self.sound:
+            self._give_up()  # again: a second Ctrl-C may have come in between
+        number = self.batch.number + 1
+        slots = len(self.jobs)
+        for worker in list(self.workers):
+            if worker.asked and worker.asked[0] <= number - slots:  # it would write into this one
+                self._end(worker)
+            worker.holder.units.clear()
+        memory = self.jobs[number % slots]
+        publish(job, memory)
+        memory["status"][: len(job)] = OPEN
+        self.progress["number"][0] = number
+        self.batch = Batch(number, job, memory)
+        self.looked = time.monotonic()
+
+    @property
+    def rows(self) -> Rows:
+        """Of the job: views of shared memory."""
+        return self.batch.rows
+
+    @property
+    def left(self) -> int:
+        """Candidates that are still to be played."""
+        return len(self.batch.ledger.open)
+
+    def exchange(self, units: Iterable[range] = (), low: int = 0, seconds: float = inf) -> Settled:
+        """Takes units to play, and tells what came of all that it has.
+
+        Returns when something did and at most `low` candidates are left, at once when something
+        happened that may be the end of it, and after some seconds in any case.
+        """
+        batch, end = self.batch, time.monotonic() + seconds
+        batch.ledger.add(units)
+        self.sound = False
+        try:
+            while batch.ledger.open and time.monotonic() < end:
+                self._attend(batch, end)
+                if batch.cannot_wait or (batch.indices and len(batch.ledger.open) <= low):
+                    break
+        except BaseException:
+            self._give_up()
+            raise
+        self.sound = True
+        return batch.settled()
+
+    def close(self) -> None:
+        """Ends the workers: their connection closes, and who does not listen is killed."""
+        if not self.jobs:
+            return
+        for worker in self.workers:
+            worker.connection.close()
+        end = time.monotonic() + CLOSING
+        for worker in self.workers:
+            worker.end(max(0.0, end - time.monotonic()))
+        self.workers, self.jobs = [], []
+        for descriptor in (self.setup_descriptor, *self.descriptors):
+            os.close(descriptor)
+
+    # Hand out, collect.
+
+    def _attend(self, batch: Batch, end: float) -> None:
+        """Everybody gets something to do; then whatever happens next."""
+        self._recruit()
+        for room in range(1, IN_FLIGHT + 1):  # one for everybody before a second for anybody
+            for worker in self.workers:
+                self._hand_out(worker, batch, room)
+        seconds = max(0.0, min(TICK, end - time.monotonic()))
+        for connection in wait([w.connection for w in self.workers], seconds):
+            worker = next(w for w in self.workers if w.connection is connection)
+            try:
+                self._receive(worker, batch)
+            except (EOFError, OSError):
+                self._bury(worker, batch, hung=False)
+        if self.should_stop():
+            raise Interrupted
+        passed = time.monotonic() - self.looked
+        if passed >= TICK:
+            self.looked += passed
+            self._look_after(batch, passed)
+
+    def _hand_out(self, worker: Worker, batch: Batch, room: int) -> None:
+        holder = worker.holder
+        if not holder.ready or len(holder.units) >= room or worker.late(batch.number):
+            return
+        # Taken before it is sent: if sending fails, the worker is buried and its units come back.
+        unit = batch.ledger.take(holder)
+        if unit is None:
+            return
+        worker.asked.append(batch.number)
+        try:
+            for entries in news(batch.job.archive, worker.knows):
+                worker.connection.send(("archive", entries))
+            worker.knows = batch.job.archive
+            worker.connection.send(("unit", batch.number, unit))
+        except OSError:  # it is dead or does not listen; the next wait says so, its units come back
+            worker.process.kill()
+
+    def _receive(self, worker: Worker, batch: Batch) -> None:
+        kind, *content = worker.connection.recv()
+        holder = worker.holder
+        holder.silent = 0.0
+        if kind == "ready":
+            holder.ready = True
+        elif kind == "left":  # a job that was over
+            worker.asked.popleft()
+        elif kind == "done":
+            number, errors, first = content
+            worker.asked.popleft()
+            if number != batch.number:
+                return
+            batch.indices += batch.ledger.accept(holder, holder.units[0])
+            batch.first = earlier(batch.first, first)
+            batch.errors += errors
+        elif kind == "broken":
+            batch.broken += content
+        else:
+            assert kind == "bug"
+            raise RuntimeError(f"a worker failed outside of an episode:\n{content[0]}")
+
+    # Faults.
+
+    def _look_after(self, batch: Batch, passed: float) -> None:
+        for worker in list(self.workers):
+            if self._overdue(worker, passed):
+                self._bury(worker, batch, hung=True)
+            elif worker.process.poll() is not None and not worker.connection.poll():
+                # Something that it started keeps its connection open.
+                self._bury(worker, batch, hung=False)
+
+    def _overdue(self, worker: Worker, passed: float) -> bool:
+        deadline = self.deadline if worker.holder.ready else max(self.deadline, START)
+        return worker.holder.overdue(int(self.progress["played"][worker.slot]), passed, deadline)
+
+    def _bury(self, worker: Worker, batch: Batch, hung: bool) -> None:
+        """What a dead or hanging worker had not finished goes out again."""
+        if hung:
+            worker.process.kill()
+        reason = reason_of(worker.end(PATIENCE))
+        self.workers.remove(worker)
+        of_this_job = self.progress["job"][worker.slot] == batch.number
+        playing = int(self.progress["current"][worker.slot]) if of_this_job else -1
+        finished: set[int] = set()
+        if batch.job.perturbed or not self.plan.traces:  # else what it played died with its traces
+            held = (i for unit in worker.holder.units for i in unit)
+            finished.update(i for i in held if batch.rows.status[i] != OPEN)
+        batch.indices += [i for i in sorted(finished) if i in batch.ledger.open]
+        failed = batch.ledger.lost(worker.holder, playing, None if hung else reason, finished)
+        if failed is not None:
+            batch.rows.fail(failed)
+            batch.indices.append(failed)
+            batch.errors.append(f"candidate {failed} killed {ATTEMPTS} workers ({reason})")
+            batch.killers += 1
+
+    def _give_up(self) -> None:
+        """Workers in the middle of something are killed, so that nothing old comes back."""
+        for worker in list(self.workers):
+            busy = worker.holder.units or worker.asked
+            if busy or not worker.holder.ready or worker.connection.closed:
+                self._end(worker)
+
+    def _end(self, worker: Worker) -> None:
+        worker.process.kill()
+        worker.end(PATIENCE)
+        self.workers.remove(worker)
+
+    def _recruit(self) -> None:
+        """A worker for every slot that has none."""
+        if len(self.workers) < self.count:
+            for slot in sorted(set(range(self.count)) - {worker.slot for worker in self.workers}):
+                self.workers.append(self._start(slot))
+
+    def _start(self, slot: int) -> Worker:
+        self.progress["current"][slot], self.progress["played"][slot] = -1, 0
+        return Worker(*spawn(self.setup_descriptor, tuple(self.descriptors), slot), slot)
