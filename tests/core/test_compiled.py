@@ -140,5 +140,5 @@ def test_m6_doctor_says_why_nothing_is_kept(monkeypatch):
     assert "cached in" in usual.fact
     monkeypatch.setattr(compiled, "CACHE", compiled.Cache(None, "the moon is full"))
     finding = CHECKS["compiled code"]("compiled code")
-    assert "the moon is full; NUMBA_CACHE_DIR" in finding.fact
+    assert "the moon is full; set NUMBA_CACHE_DIR" in finding.fact
     assert not finding.remedy
