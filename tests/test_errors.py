@@ -87,7 +87,7 @@ def test_any_other_value_error_is_a_bug_and_shows_its_traceback(monkeypatch, cap
     assert main(["doctor"]) == 1
     said = capsys.readouterr().err
     assert "Traceback" in said
-    assert "this is a bug of ours" in said
+    assert "this is a bug in nses" in said
 
 
 def test_a_failed_disk_is_still_an_error_of_the_system():

@@ -46,8 +46,8 @@ def train_within(limits, *arguments):
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        ("Blind", "observations must have one number at least"),
-        ("Idle", "actions must have one number at least"),
+        ("Blind", "observations must have at least one number"),
+        ("Idle", "actions must have at least one number"),
         ("Spaceless", "has no observation_space"),
         ("Empty", "has no action_space"),
     ],

@@ -224,7 +224,7 @@ def exit_code(words: list[str]) -> int:
 def judged(words: list[str], code: int, text: str) -> list[Finding]:
     """What is wrong with the exit code and the output of a command."""
     of_a_task = code in (2, 5) and words[:1] in (["train"], ["check"], ["estimate"], ["resume"])
-    if "a bug of ours" in text or ("Traceback (most recent" in text and not of_a_task):
+    if "a bug in nses" in text or ("Traceback (most recent" in text and not of_a_task):
         lines = [line for line in text.splitlines() if line.strip()]
         frames = [line.split("/nses/")[-1] for line in lines if f'File "{SOURCE}' in line]
         where = f"{_last_error(lines)} at {frames[-1] if frames else '?'}"

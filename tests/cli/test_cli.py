@@ -65,7 +65,7 @@ def test_a_bug_is_called_one_with_its_traceback_and_how_to_go_on(capsys, monkeyp
     code, _, err = call(capsys, "train", "point-trap", *SMOKE)
     assert code == 1
     assert "Traceback" in err
-    assert "this is a bug of ours" in err
+    assert "this is a bug in nses" in err
     assert "nses resume runs/point-trap/nsra-es/seed-1" in err
 
 

@@ -99,9 +99,9 @@ def test_an_archive_of_traces_extends_its_earlier_values_but_not_a_branch():
 
 def test_e15_an_archive_takes_traces_of_any_length_but_of_one_width():
     A = archive_of([trace(4), trace(1)])
-    with pytest.raises(ValueError, match="as many bytes, got 3 and 4"):
+    with pytest.raises(ValueError, match="same number of bytes, got 3 and 4"):
         A.append(trace(2, width=4))
-    with pytest.raises(ValueError, match="as many bytes, got 3 and 4"):
+    with pytest.raises(ValueError, match="same number of bytes, got 3 and 4"):
         archive_of([trace(2), trace(2, width=4)])
     with pytest.raises(ValueError, match="a trace must be"):
         A.append(trace(0))
@@ -111,7 +111,7 @@ def test_e15_an_archive_takes_traces_of_any_length_but_of_one_width():
 
 
 def test_an_archive_has_either_rows_or_traces():
-    with pytest.raises(ValueError, match="an archive of traces has no rows"):
+    with pytest.raises(ValueError, match="this archive holds traces, which have no rows"):
         archive_of([trace(2)]).rows  # noqa: B018
     assert archive_of([[1.0, 2.0]]).traces == []
     assert archive_of(np.zeros((2, 3), np.uint8)).rows.shape == (2, 3)  # rows, as ever

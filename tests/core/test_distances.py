@@ -32,7 +32,7 @@ def test_a_distance_has_to_fit_the_kind_of_behavior():
         check_distance(name, traces=False)
     for name in TRACE_DISTANCES:
         check_distance(name, traces=True)
-    with pytest.raises(ValueError, match="traces need the distance ram or ram-total"):
+    with pytest.raises(ValueError, match="traces, distance must be ram or ram-total"):
         check_distance("euclidean", traces=True)
     with pytest.raises(ValueError, match="must be one of"):
         check_distance("manhattan", traces=False)

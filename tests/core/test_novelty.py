@@ -138,12 +138,12 @@ def test_e9_k_below_one_is_refused(k):
 
 
 def test_an_unknown_distance_is_refused_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"squared-euclidean, euclidean, got 'manhattan'"):
+    with pytest.raises(ValueError, match=r"euclidean, ram, ram-total, got 'manhattan'"):
         novelty([0.0], [[1.0]], k=1, distance="manhattan")
 
 
 def test_behaviors_of_another_length_are_refused():
-    with pytest.raises(ValueError, match="have 3 numbers, those of the archive 2"):
+    with pytest.raises(ValueError, match="have 3 numbers, but those in the archive 2"):
         novelty([0.0, 0.0, 0.0], [[1.0, 1.0]], k=1)
 
 

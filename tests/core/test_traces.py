@@ -164,15 +164,15 @@ def test_e15_what_is_no_trace_is_refused(what):
 def test_states_of_another_width_are_refused_before_compiled_code_sees_them():
     narrow, wide = np.zeros((2, 4), np.uint8), np.zeros((2, 5), np.uint8)
     for b, A in ((wide, [narrow]), (narrow, [narrow, wide]), ([narrow, wide], [])):
-        with pytest.raises(ValueError, match=r"as many bytes, got 4 and 5"):
+        with pytest.raises(ValueError, match=r"same number of bytes, got 4 and 5"):
             novelty(b, A, 1, "ram")
 
 
 def test_distances_of_vectors_and_of_traces_are_not_mixed_up():
     trace, vector = np.zeros((2, 4), np.uint8), [0.0, 1.0]
-    with pytest.raises(ValueError, match="distance between traces, the archive holds vectors"):
+    with pytest.raises(ValueError, match="distance between traces, but the archive holds vectors"):
         novelty(trace, archive_of([vector]), 1, "ram")
-    with pytest.raises(ValueError, match="distance between vectors, the archive holds traces"):
+    with pytest.raises(ValueError, match="distance between vectors, but the archive holds traces"):
         novelty(vector, archive_of([trace]), 1, "euclidean")
 
 

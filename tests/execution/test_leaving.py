@@ -18,7 +18,7 @@ from nses.execution.leaving import outcome
         (MemoryError("1 TB"), 2, "nses: out of memory: 1 TB. Lower --n, --hidden or --workers."),
         (KeyboardInterrupt(), 130, "nses: stopped by SIGINT"),
         (Stopped(signal.SIGTERM), 143, "nses: stopped by SIGTERM"),
-        (ValueError("x"), 1, "nses: this is a bug of ours, please report it: ValueError('x')"),
+        (ValueError("x"), 1, "nses: this is a bug in nses, please report it: ValueError('x')"),
     ],
 )
 def test_whatever_ends_an_action_has_an_exit_code_a_line_and_a_way_to_go_on(

@@ -99,7 +99,7 @@ def test_a_behavior_of_ones_own_is_found_by_module_and_attribute():
         ("final-state:0", "final-observation:0,1.*got 'final-state:0'"),
         ("final", "names no info key"),
         ("mean:", "names no info key"),
-        ("final-observation:x", "indices are 0, 1, 2 and so on, got 'x'"),
+        ("final-observation:x", "an index must be 0, 1, 2 ..., got 'x'"),
         ("final-observation:-1", "got '-1'"),
         ("no_such_module:b", "No module named 'no_such_module'"),
         ("toys:missing", "no attribute 'missing'"),
@@ -120,7 +120,9 @@ def test_a_missing_info_key_is_named_with_those_there_are():
 
 
 def test_an_index_beyond_the_observation_is_refused():
-    with pytest.raises(ValueError, match="the observation has 3 numbers, 0 to 2"):
+    with pytest.raises(
+        ValueError, match="the observation has only 3 numbers; use the indices 0 to 2"
+    ):
         behavior_of("final-observation:3", walk(1))
 
 

@@ -70,7 +70,7 @@ def test_a_policy_without_moments_passes():
 def test_moments_of_some_of_the_observation_are_refused(size: Any):
     policy = Unmoved()
     policy.moments_size = size
-    with pytest.raises(ValueError, match=r"moments_size must be 2 as observation_size is, or 0"):
+    with pytest.raises(ValueError, match=r"moments_size must be 2, the observation_size, or 0"):
         check_policy(policy)
 
 
@@ -243,12 +243,12 @@ BROKEN_POLICIES = {
     ChangesObservation: r"must not modify its observation",
     ChangesMoments: r"must not modify the moments",
     Shared: r"same outputs for the same observations.*in the function that bind returns",
-    Immemorial: r"moments_size must be 2 as observation_size is, or 0.*got None",
-    RemembersTheta: r"look at the numbers in theta at every call",
-    OneOutputMoreWithEveryMoment: r"whatever the moments.*got shape \(2,\).*\(4,\)",
+    Immemorial: r"moments_size must be 2, the observation_size, or 0.*got None",
+    RemembersTheta: r"read theta in every call",
+    OneOutputMoreWithEveryMoment: r"for any moments.*got shape \(2,\).*\(4,\)",
     WrongMoments: r"bind\(theta, moments\)\(observation\) must work.*shapes",
-    Holding: r"the policy must pass through cloudpickle.*cannot pickle",
-    Forgetful: r"same outputs after a trip through cloudpickle",
+    Holding: r"cloudpickle must be able to send the policy.*cannot pickle",
+    Forgetful: r"made by cloudpickle, as for the workers, must give the same outputs",
 }
 
 
@@ -261,7 +261,7 @@ def test_a_broken_policy_is_told_what_is_wrong(policy):
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        (Linear(outputs=3), r"must give 2 numbers.*got an output of shape \(3,\)"),
+        (Linear(outputs=3), r"must return 2 numbers.*got an output of shape \(3,\)"),
         (Linear(observation_size=5), r"the 2 numbers of an observation.*is 5; make it 2"),
     ],
 )

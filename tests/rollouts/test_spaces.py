@@ -139,7 +139,7 @@ def test_a_space_is_the_same_after_a_trip_through_json(space):
 
 
 def test_what_describes_no_space_is_refused():
-    with pytest.raises(ValueError, match="no space is described"):
+    with pytest.raises(ValueError, match="this does not describe a space"):
         space_from({"sphere": 3})
     with pytest.raises(ValueError, match="cannot be stored"):
         describe(spaces.Text(5))

@@ -39,11 +39,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Algorithm:
-    """The lines in which the four differ: what to ascend (f and N are ranks), and how w moves."""
+    """Where the four differ: the objective (f and N are ranks), and how w moves."""
 
     name: str
     objective: Callable[[Floats, Floats, float], Floats]
-    w: float | None  # the weight that the objective amounts to; None where it is a hyperparameter
+    w: float | None  # the weight that the objective implies; None if it is a hyperparameter
     adapt: Callable[..., Weight]
     population: bool  # whether it has M members, or one
     novelty: bool = True  # whether its objective looks at N, which is not measured otherwise
@@ -71,7 +71,7 @@ def initial_weights(algorithm: Algorithm, h: "Hyperparameters") -> tuple[Weight,
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """The paper's symbols, with the paper's values where it gives one for all tasks."""
+    """The paper's symbols, and its values where it gives one value for all tasks."""
 
     n: int
     sigma: float = 0.02
@@ -104,7 +104,7 @@ def objective(algorithm: Algorithm, f: Floats, N: Floats, w: float, ordinal: boo
 
 def ascend(member: Member, g: NDArray[np.float64], h: Hyperparameters) -> Member:
     """theta_{t+1} by one step of the optimizer along g - (l2 / sigma) theta (adr/0001)."""
-    with np.errstate(over="ignore", invalid="ignore"):  # what came of it is judged below
+    with np.errstate(over="ignore", invalid="ignore"):  # the result is checked below
         direction = g - (h.l2 / h.sigma) * member.theta
         theta, state = OPTIMIZERS[h.optimizer](member.theta, direction, member.optimizer, h.lr)
     if not all(np.isfinite(x).all() for x in (theta, state.m, state.v)):
@@ -120,13 +120,13 @@ class Search:
     hyperparameters: Hyperparameters
     seed: int
     initial_theta: Callable[[np.random.Generator], Vector]
-    moments_size: int  # numbers of an observation whose moments the members keep
+    moments_size: int  # numbers in an observation, for the moments that each member keeps
     noise: Table
     evaluate: Evaluate
-    threads: int = 1  # that sum the gradient; any number gives the same bits
+    threads: int = 1  # for the gradient sum; any number gives the same bits
 
     def init(self) -> State:
-        """M members, differently initialised; their behaviors open the archive."""
+        """M members, each initialised differently; their behaviors are the first in the archive."""
         h = self.hyperparameters
         members: list[Member] = []
         assessed: list[Assessment] = []
@@ -144,7 +144,7 @@ class Search:
 
     # Long because it is the paper's pseudo-code: one generation, read from top to bottom.
     def step(self, state: State) -> tuple[State, Report]:
-        """One generation: choose a member, perturb it, play, rank, ascend, evaluate, remember."""
+        """One generation: select a member, perturb, play, rank, ascend, evaluate, archive."""
         h, t = self.hyperparameters, state.generation
         A = state.archive if self.algorithm.novelty else NOTHING
 
@@ -221,7 +221,7 @@ class Search:
     def update(
         self, member: Member, candidates: Candidates, e: Evaluation, w: float
     ) -> tuple[Member, Floats]:
-        """theta_{t+1}, from what the candidates came to, and the g along which it lies."""
+        """theta_{t+1}, from the candidates' evaluation, and the gradient estimate g."""
         h = self.hyperparameters
         assert candidates.epsilon is not None
         F = objective(self.algorithm, e.f, e.N, w, h.ordinal_ranks)
@@ -243,14 +243,14 @@ class Search:
         )
 
     def retest(self, best: Best, episodes: int) -> Evaluation:
-        """Fresh episodes of the best policy, whose score is the maximum of noisy means."""
+        """Fresh episodes of the best policy: its score is a maximum of noisy means, so too high."""
         seeds = episode_seeds(self.seed, 0, 0, Purpose.RETEST, episodes)
         return self.evaluate(Candidates(best.theta, best.moments, seeds), archive.empty(0))
 
     def _assess(
         self, member: Member, t: int, m: int, A: Archive, purpose: Purpose = Purpose.EVALUATION
     ) -> "Assessment":
-        """f and b of an unperturbed member: means over E episodes; of traces, the first one."""
+        """f and b of an unperturbed member: means over E episodes; if b is a trace, the first."""
         seeds = episode_seeds(self.seed, t, m, purpose, self.hyperparameters.E)
         e = self.evaluate(Candidates(member.theta, member.moments, seeds), A)
         assert e.b is not None

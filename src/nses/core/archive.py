@@ -1,4 +1,4 @@
-"""The archive A of behaviors: a value that only ever grows, by one entry a generation."""
+"""The archive A of behaviors: a value that only grows, by one entry per generation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ Characterization = NDArray[np.float64] | Trace
 class Buffer:
     """Storage shared by the successive values of one archive, so that appending does not copy them.
 
-    `tree` is a search tree over the first `treed` rows (see novelty.py); rows never change once
-    written, so it stays right for every archive that holds at least these rows.
+    `tree` is a search tree over the first `treed` rows (see novelty.py). Rows never change once
+    written, so the tree stays valid for every archive that has at least these rows.
     """
 
     def __init__(self, rows: NDArray[np.float64]):
@@ -28,15 +28,15 @@ class Buffer:
         self.treed = 0
 
     def extended(self, size: int, b: ArrayLike) -> "tuple[Buffer, int]":
-        """Storage of the first `size` rows and those of b, and how many these are together."""
+        """Storage of the first `size` rows followed by those of b, and their total number."""
         added = np.atleast_2d(np.asarray(b, np.float64))
         if added.shape[1:] != self.data.shape[1:]:
             raise UsageError(
-                f"the behaviors of this archive have {self.data.shape[1]} numbers, got an array "
-                f"of shape {np.shape(b)}."
+                f"behaviors in this archive have {self.data.shape[1]} numbers, got an array of "
+                f"shape {np.shape(b)}."
             )
         total = size + len(added)
-        # Where there are more rows, a newer value owns the space behind these.
+        # If there are more rows, a newer archive uses the space after ours: copy.
         buffer = self if self.used == size else Buffer(self.data[:size].copy())
         if total > len(buffer.data):
             grown = np.empty((max(64, total, 2 * len(buffer.data)), added.shape[1]))
@@ -48,7 +48,7 @@ class Buffer:
 
 
 class Traces:
-    """The same for traces, which have no common length: a list of them."""
+    """The same for traces: a list, since they differ in length."""
 
     def __init__(self, traces: list[Trace]):
         self.data = traces
@@ -62,7 +62,7 @@ class Traces:
 
 @dataclass(frozen=True, eq=False)
 class Archive:
-    """The first `size` entries of a buffer: vectors or traces. An empty one is for either."""
+    """The first `size` entries of a buffer, vectors or traces. An empty one can become either."""
 
     buffer: Buffer | Traces
     size: int
@@ -72,27 +72,27 @@ class Archive:
 
     @property
     def rows(self) -> NDArray[np.float64]:
-        """All vectors, (|A|, dimensions), to be read only: newer and older values share them."""
+        """All vectors, (|A|, dimensions), read-only because other archives share them."""
         if isinstance(self.buffer, Traces):
-            raise UsageError("an archive of traces has no rows, they differ in length: use traces.")
+            raise UsageError("this archive holds traces, which have no rows; use .traces instead.")
         rows = self.buffer.data[: self.size]
         rows.flags.writeable = False
         return rows
 
     @property
     def traces(self) -> list[Trace]:
-        """All traces, likewise; none in an archive of vectors."""
+        """All traces, also read-only; none in an archive of vectors."""
         return self.buffer.data[: self.size] if isinstance(self.buffer, Traces) else []
 
     def append(self, b: ArrayLike | Sequence[Trace]) -> "Archive":
-        """A with b at its end: a vector or a trace, or several, the vectors as rows."""
+        """A with b appended: one vector or trace, several vectors as rows, or a list of traces."""
         if self.size == 0:
             return archive_of([b] if is_trace(b) else b)
         buffer: Any = self.buffer
         return Archive(*buffer.extended(self.size, b))
 
     def extends(self, other: "Archive") -> bool:
-        """Whether `other` is an earlier value of this archive, by construction."""
+        """Whether this archive was made by appending to `other`."""
         return self.buffer is other.buffer and self.size >= other.size
 
 
@@ -101,7 +101,7 @@ def archive_of(behaviors: ArrayLike | Sequence[Trace]) -> Archive:
     if isinstance(behaviors, Sequence) and len(behaviors) and all(map(is_trace, behaviors)):
         return Archive(Traces(as_traces(map(np.array, behaviors))), len(behaviors))
     rows = np.array(behaviors, np.float64, ndmin=2)
-    if rows.shape[1] == 0:  # `[]` is no behavior, not one without numbers
+    if rows.shape[1] == 0:  # `[]` means no behaviors, not one behavior without numbers
         rows = np.empty((0, 0))
     return Archive(Buffer(rows), len(rows))
 

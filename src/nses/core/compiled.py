@@ -2,8 +2,8 @@
 
 Python's check for division by zero would keep loops from using vector registers.
 
-Numba looks at the file of a function, but not at the files of what it calls, so the directory of
-the cache is named after all of them, and after the versions and the processor that matter.
+Numba recompiles a function when its file changes, but not when a file it calls into does. So the
+cache directory is named after a hash of all these files, the versions and the processor.
 """
 
 import atexit
@@ -25,26 +25,26 @@ import llvmlite.binding
 import numba
 import numpy as np
 
-CHOSEN = "NUMBA_CACHE_DIR"  # of the environment; the workers inherit it
-FORGOTTEN = 30 * 86_400.0  # seconds after which a directory of other sources is removed
+CHOSEN = "NUMBA_CACHE_DIR"  # an environment variable; the workers inherit it
+FORGOTTEN = 30 * 86_400.0  # seconds without use after which another version's cache is removed
 
 
 @dataclass(frozen=True)
 class Cache:
-    """Where compiled code is kept; without a directory, nowhere. `why` not in the usual place."""
+    """Where compiled code is cached."""
 
-    directory: Path | None
-    why: str = ""
+    directory: Path | None  # None: nowhere
+    why: str = ""  # why it is not the usual place
 
 
 def sources() -> list[Path]:
-    """The files of all compiled functions, and of the constants that are compiled into them."""
+    """The files of all compiled functions and of the constants in them."""
     package = Path(__file__).parents[1]
     return sorted([*package.glob("core/*.py"), *package.glob("rollouts/native/*.py")])
 
 
 def key() -> str:
-    """Changes with whatever compiled code depends on."""
+    """A hash of everything that compiled code depends on."""
     cpu = (llvmlite.binding.get_host_cpu_name(), _cpu_features())
     versions = (numba.__version__, llvmlite.__version__, np.__version__)
     digest = hashlib.sha256(repr((platform.python_version(), versions, cpu)).encode())
@@ -56,18 +56,18 @@ def key() -> str:
 def _cpu_features() -> str:
     try:
         return llvmlite.binding.get_host_cpu_features().flatten()
-    except RuntimeError:  # as Numba does where LLVM cannot tell
+    except RuntimeError:  # LLVM cannot tell; Numba does the same
         return ""
 
 
 def find() -> Cache:
-    """The usual place, else a temporary directory that ends with this process, else nowhere."""
+    """The usual place, else a temporary directory for this process, else nowhere."""
     chosen, home = os.environ.get(CHOSEN), os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     usual = Path(chosen or home).expanduser() / "nses" / "compiled" / key()
     try:
         prepare(usual, own=not chosen)
         return Cache(usual)
-    except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows where home is
+    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home directory
         why = str(error)
     try:
         return Cache(_temporary(usual.name), why)
@@ -76,7 +76,7 @@ def find() -> Cache:
 
 
 def _temporary(name: str) -> Path:
-    root = tempfile.mkdtemp(prefix="nses-")  # mode 0700, and nobody can guess its name
+    root = tempfile.mkdtemp(prefix="nses-")  # mode 0700, with a name that cannot be guessed
     atexit.register(_remove, root, os.getpid())
     os.environ[CHOSEN] = root
     directory = Path(root) / "nses" / "compiled" / name
@@ -85,14 +85,17 @@ def _temporary(name: str) -> Path:
 
 
 def prepare(directory: Path, own: bool) -> None:
-    """Make a directory that can be written to, by nobody else if it is to be our own; OSError."""
+    """Make a writable directory, which nobody else may write to if it is to be our `own`; OSError.
+
+    Whatever is in it will be executed.
+    """
     new = not directory.exists()
     for level in (directory.parents[1], directory.parent, directory):
         level.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if own and _of_others(level.stat()):  # what is in it is executed
+        if own and _of_others(level.stat()):
             raise PermissionError(f"others may write to {level}")
     tempfile.TemporaryFile(dir=directory).close()
-    os.utime(directory)  # it is in use
+    os.utime(directory)  # so that `_forget` sees that it is in use
     if new:
         _forget(directory.parent)
 
@@ -103,12 +106,12 @@ def _of_others(status: os.stat_result) -> bool:
 
 
 def _forget(parent: Path) -> None:
-    """Removes directories that have not been used for long: those of older versions."""
+    """Remove directories that have not been used for long: those of older versions."""
     for path in parent.iterdir():
         try:
             if path.stat().st_mtime < time.time() - FORGOTTEN:
                 shutil.rmtree(path, ignore_errors=True)
-        except OSError:  # somebody else has just done so
+        except OSError:  # another process has just removed it
             continue
 
 
@@ -122,7 +125,7 @@ CACHE = find()
 
 @contextmanager
 def _cached() -> Iterator[bool]:
-    """While active, Numba caches new functions in our directory; whether there is one."""
+    """While active, Numba caches new functions in our directory; yields whether there is one."""
     before = numba.config.CACHE_DIR  # type: ignore[attr-defined]
     numba.config.CACHE_DIR = str(CACHE.directory or "")  # type: ignore[attr-defined]
     try:

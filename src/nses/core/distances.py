@@ -15,13 +15,13 @@ def _same(squared: Floats) -> Floats:
     return squared
 
 
-# Both grow with the squared distance, so they share their neighbours; only the mean differs.
+# Both grow with the squared distance, so the nearest neighbours are the same; the mean differs.
 VECTOR_DISTANCES: dict[str, Callable[[Floats], Floats]] = {
     "squared-euclidean": _same,  # Sec. 4.1
     "euclidean": np.sqrt,  # Sec. 2.2
 }
 
-# Of traces: whether the root is taken in every step, or of the squares of all steps together.
+# For traces: True takes the root at every step, False the root of the sum over all steps.
 TRACE_DISTANCES = {
     "ram": True,  # Sec. 4.2
     "ram-total": False,  # the authors' code
@@ -31,13 +31,14 @@ DISTANCES = (*VECTOR_DISTANCES, *TRACE_DISTANCES)
 
 
 def check_distance(distance: str, traces: bool) -> None:
-    """UsageError unless there is such a distance between traces, or else between vectors."""
+    """UsageError unless this is a distance between traces, or between vectors if not `traces`."""
     if distance not in DISTANCES:
         raise UsageError(f"distance must be one of {', '.join(DISTANCES)}, got {distance!r}.")
     fitting, kind = (TRACE_DISTANCES, "traces") if traces else (VECTOR_DISTANCES, "vectors")
     if distance not in fitting:
         raise UsageError(
-            f"behaviors that are {kind} need the distance {' or '.join(fitting)}, got {distance!r}."
+            f"for behaviors that are {kind}, distance must be {' or '.join(fitting)}, "
+            f"got {distance!r}."
         )
 
 
@@ -66,7 +67,7 @@ def insert_sorted(smallest, value):
 def k_smallest(b, rows, start, known, k):
     """Squared distances to the k nearest rows, ascending, (n, k).
 
-    Scans rows[start:] and, per query, the rows whose indices stand in `known`, (n, any).
+    Scans rows[start:] and, for each query, the rows whose indices are in `known`, (n, any).
     """
     out = np.full((len(b), k), np.inf)
     for i in range(len(b)):

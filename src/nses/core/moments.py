@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 VARIANCE_FLOOR = 0.01
 CLIP = 5.0
-LARGEST = 1e100  # that an observation counts as: the sum of any number of squares stays finite
+LARGEST = 1e100  # larger observations count as this, so that sums of squares stay finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,12 +28,12 @@ class Moments:
 
     @cached_property
     def std(self) -> NDArray[np.float64]:
-        """Standard deviation, its square at least 0.01, so that a constant input stays finite."""
+        """Standard deviation, at least 0.1, so that constant inputs can be divided by it."""
         return np.sqrt(np.maximum(self.square / self.count - self.mean**2, VARIANCE_FLOOR))
 
     @property
     def row(self) -> NDArray[np.float64]:
-        """Count, sums and sums of squares, one behind the other; `of_row` is the inverse."""
+        """Count, sums and sums of squares in one array; `of_row` is the inverse."""
         return np.concatenate([[self.count], self.sum, self.square])
 
     def merge(self, other: "Moments") -> "Moments":
@@ -41,7 +41,7 @@ class Moments:
 
 
 def initial(size: int) -> Moments:
-    """A hundredth of an observation with mean 0 and variance 1: finite from the first step on."""
+    """0.01 observations with mean 0 and variance 1, so that the first step is already finite."""
     return Moments(0.01, np.zeros(size), np.full(size, 0.01))
 
 

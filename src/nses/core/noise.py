@@ -13,23 +13,23 @@ from nses.errors import UsageError
 Table = NDArray[np.float32]
 
 BLOCK = 1 << 20
-LARGEST = 1 << 26  # table, 256 MB
-SHARE = 4096  # parameters whose gradient a thread sums at a time, a multiple of what stays in cache
-WORTH_THREADS = 1 << 23  # products, 2 ms, below which threads cost more than they gain
+LARGEST = 1 << 26  # numbers in a table, 256 MB
+SHARE = 4096  # parameters that a thread sums at a time: a multiple of the block in `_weighted_sum`
+WORTH_THREADS = 1 << 23  # products (2 ms); below, threads cost more than they gain
 
 
 def table_size(d: int) -> int:
     """Length of the table for d parameters: a power of two near 128 d, from 4 MB to 256 MB."""
     if d > LARGEST:
         raise UsageError(
-            f"a network may have at most {LARGEST:,} parameters, as many as the table of noise "
-            f"has numbers, got {d:,}; choose fewer or smaller layers."
+            f"a network may have at most {LARGEST:,} parameters (the size of the noise table), "
+            f"got {d:,}; choose fewer or smaller layers."
         )
     return min(LARGEST, 1 << int(np.clip(np.ceil(np.log2(128 * d)), 20, 26)))
 
 
 def fill_table(table: Table, seed: int) -> None:
-    """Standard normals, block by block from streams of their own, so threads may share the work."""
+    """Fill with standard normals. Each block has its own stream, so threads can share the work."""
 
     def fill(block: int) -> None:
         rows = table[block * BLOCK : (block + 1) * BLOCK]
@@ -59,8 +59,8 @@ class Epsilon:
         Threads share the parameters, not the candidates: any number of them gives the same bits.
         """
         pairs = F.reshape(-1, 2)
-        if len(pairs) != self.offsets.size:  # compiled code does not look where an array ends
-            raise ValueError(f"{2 * self.offsets.size} candidates need as many F, got {F.size}.")
+        if len(pairs) != self.offsets.size:  # compiled code does not check bounds
+            raise ValueError(f"F must have {2 * self.offsets.size} numbers, got {F.size}.")
         weights = pairs[:, 0] - pairs[:, 1]
         if threads == 1 or self.d * len(pairs) < WORTH_THREADS:
             return _weighted_sum(self.table, self.offsets, weights, self.d)
@@ -91,9 +91,9 @@ def perturb(theta, sigma, epsilon, out):
 
 @compiled
 def _weighted_sum(table, offsets, weights, d):
-    """Blocks of parameters stay in the cache while all rows pass; four rows at a time.
+    """sum_i weights_i row_i, (d,), four rows at a time; a block of parameters stays in the cache.
 
-    The order of the additions depends on the row index alone, so the bits do not depend on blocks.
+    The order of additions depends only on the row index, so the bits do not depend on the blocks.
     """
     g = np.zeros(d)
     whole = offsets.size // 4 * 4

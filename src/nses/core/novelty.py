@@ -1,4 +1,4 @@
-"""Novelty: the mean distance to the k nearest behaviors of the archive (Sec. 2.2). Always exact."""
+"""Novelty: the mean distance to the k nearest behaviors in the archive (Sec. 2.2). Always exact."""
 
 from collections.abc import Sequence
 from numbers import Integral
@@ -13,9 +13,9 @@ from nses.core.traces import Trace, as_traces, is_trace, k_nearest_traces
 from nses.errors import UsageError
 
 TREE_FROM = 8192  # rows; below, scanning is as fast as a tree
-TREE_TAIL = 1024  # rows scanned behind the tree before it is built anew
+TREE_TAIL = 1024  # rows added since the tree was built; scanned until it is rebuilt
 TREE_DIMENSIONS = 8  # above, a tree visits most rows anyway
-SPARE = 8  # neighbours asked of the tree beyond k: it rounds differently, near-ties may swap
+SPARE = 8  # neighbours requested beyond k: the tree rounds differently, so near-ties may swap
 
 
 @overload
@@ -37,12 +37,12 @@ def novelty(
 def novelty(b: Any, archive: Any, k: int, distance: str = "squared-euclidean") -> Any:
     """N(b, A) = 1/|S| sum over S of distance(b, b_j), S the k nearest neighbours of b in A.
 
-    b is one behavior, which gives a number, or n of them, which gives (n,): vectors of numbers,
-    (n, dimensions), or for the distances ram and ram-total traces, uint8 (steps, bytes) each.
-    An empty archive gives 0; one with fewer than k entries is used whole.
+    One behavior b gives a number, n of them give (n,). Behaviors are vectors, (n, dimensions), or,
+    for the distances ram and ram-total, traces, each uint8 (steps, bytes).
+    An empty archive gives 0; if it has fewer than k entries, all of them count.
     """
     if not isinstance(k, Integral) or k < 1:
-        raise UsageError(f"k counts nearest neighbours: a whole number, at least 1, got k={k}.")
+        raise UsageError(f"k must be a whole number of neighbours, at least 1, got k={k}.")
     of_traces = distance in TRACE_DISTANCES
     check_distance(distance, of_traces)
     if of_traces:
@@ -51,7 +51,7 @@ def novelty(b: Any, archive: Any, k: int, distance: str = "squared-euclidean") -
     else:
         one = np.ndim(b) < 2
         nearest = _among_vectors(np.atleast_2d(np.asarray(b, np.float64)), archive, k, distance)
-    # The k distances are ascending and added one by one: the same bits for any batch of queries.
+    # Adding the ascending distances one by one gives the same bits for any batch of queries.
     N = np.zeros(len(nearest))
     for column in nearest.T:
         N += column
@@ -63,9 +63,9 @@ def _among_traces(b: Any, archive: Any, k: int, distance: str) -> NDArray[np.flo
     """Distances to the k nearest, ascending, (n, k)."""
     A = archive.traces if isinstance(archive, Archive) else as_traces(archive)
     if len(A) < len(archive):
-        raise UsageError(f"{distance} is a distance between traces, the archive holds vectors.")
+        raise UsageError(f"{distance} is a distance between traces, but the archive holds vectors.")
     k, root = min(k, len(A)), TRACE_DISTANCES[distance]
-    newest_first = A[::-1]  # they are nearest as a rule, and the sooner is everything else too far
+    newest_first = A[::-1]  # usually the nearest: after them, the other distances are cut short
     queries = as_traces(b, A[0].shape[1] if A else None)
     nearest = np.empty((len(queries), k))
     for row, query in zip(nearest, queries, strict=True):
@@ -78,7 +78,7 @@ def _among_vectors(
 ) -> NDArray[np.float64]:
     A = archive if isinstance(archive, Archive) else archive_of(archive)
     if A.traces:
-        raise UsageError(f"{distance} is a distance between vectors, the archive holds traces.")
+        raise UsageError(f"{distance} is a distance between vectors, but the archive holds traces.")
     if b.ndim > 2 or A.rows.ndim > 2:
         raise UsageError(
             f"behaviors and archive must have shape (n, dimensions), got {b.shape} and "
@@ -86,7 +86,7 @@ def _among_vectors(
         )
     if len(A) and b.shape[1] != A.rows.shape[1]:
         raise UsageError(
-            f"behaviors have {b.shape[1]} numbers, those of the archive {A.rows.shape[1]}."
+            f"behaviors have {b.shape[1]} numbers, but those in the archive {A.rows.shape[1]}."
         )
     return VECTOR_DISTANCES[distance](_k_nearest(b, A, min(k, len(A))))
 
@@ -104,9 +104,9 @@ def _k_nearest(b: NDArray[np.float64], A: Archive, k: int) -> NDArray[np.float64
         buffer.treed = len(rows)
     assert isinstance(buffer.tree, KDTree)
     far, known = buffer.tree.query(b, k=min(k + SPARE, buffer.treed))
-    missed = np.isinf(far).any(axis=1)  # where squares overflow, there is no such row
+    missed = np.isinf(far).any(axis=1)  # the squares overflowed, and the tree found no row
     nearest = k_smallest(b, rows, buffer.treed, np.where(np.isinf(far), 0, known), k)
-    # Where even the farthest of these is a near-tie with the k-th, the tree may know a nearer one.
+    # If even the farthest row found is a near-tie with the k-th, the tree may have missed one.
     kth = nearest[:, -1]
     crowded = missed | (kth > 0) & (far[:, -1] ** 2 <= kth * (1 + 1e-9))
     if crowded.any():

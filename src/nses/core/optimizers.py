@@ -37,7 +37,7 @@ def adam(
 ) -> tuple[Vector, OptimizerState]:
     """Adam with beta 0.9 and 0.999 and epsilon 1e-8, ascending.
 
-    Computed in float64 and kept in float32: the state is as long as theta, and M members have one.
+    Computed in float64; stored in float32, because each of the M members has a state of this size.
     """
     t = state.t + 1
     m = 0.9 * state.m.astype(np.float64) + 0.1 * g

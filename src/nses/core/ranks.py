@@ -9,8 +9,8 @@ from nses.errors import UsageError
 def centered_ranks(x: ArrayLike, *, ordinal: bool = False) -> NDArray[np.float64]:
     """Ranks of x, (n,), scaled to [-1/2, 1/2]; ties share their mean rank.
 
-    A constant x therefore gives zeros, and with it a gradient of exactly 0. With `ordinal`, equal
-    values are ranked in the order in which they stand, as the authors' code does.
+    A constant x therefore gives zeros, and so a gradient of exactly 0. With `ordinal`, equal
+    values are ranked in the order in which they appear, as in the authors' code.
     """
     x = np.asarray(x, np.float64)
     if x.ndim != 1:

@@ -1,4 +1,4 @@
-"""Where every random number comes from: (run seed, purpose, generation, index)."""
+"""The source of every random number: (run seed, purpose, generation, index)."""
 
 from enum import IntEnum
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 class Purpose(IntEnum):
-    """One stream of random numbers per purpose. They are part of every run: never renumber."""
+    """One stream of random numbers per purpose. Never renumber: every stored run depends on it."""
 
     NOISE_TABLE = 1
     POLICY_INIT = 2
@@ -32,7 +32,7 @@ def generator(seed: int, generation: int, index: int, purpose: Purpose) -> np.ra
 def episode_seeds(
     seed: int, generation: int, index: int, purpose: Purpose, n: int
 ) -> NDArray[np.int64]:
-    """One environment seed per episode, (n,), 31 bits as every simulator takes them.
+    """One environment seed per episode, (n,), of 31 bits, which every simulator accepts.
 
     The i-th does not depend on n.
     """

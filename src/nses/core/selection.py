@@ -1,4 +1,4 @@
-"""Which member a generation updates: by Eq. 1 of the paper, by chance, or in turn."""
+"""How the member to update is selected: by Eq. 1 of the paper, at random, or in turn."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from nses.core.values import Floats
 
 
 def selection_probabilities(N: Floats) -> Floats:
-    """P(m) = N(theta^m, A) / sum_j N(theta^j, A) (Eq. 1); uniform where that is not defined."""
+    """P(m) = N(theta^m, A) / sum_j N(theta^j, A) (Eq. 1); uniform if that is undefined."""
     total = N.sum()
     if not (np.isfinite(total) and total > 0):
         return np.full(len(N), 1 / len(N))

@@ -1,6 +1,6 @@
-"""Traces: behaviors that hold a state of bytes for every step, such as Atari's RAM (Sec. 4.2).
+"""Traces: behaviors that hold the state of every step in bytes, such as Atari's RAM (Sec. 4.2).
 
-They are as long as their episodes, so that several of them are a list, not an array.
+They are as long as their episodes, so several of them form a list, not an array.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from nses.errors import UsageError
 
 Trace = NDArray[np.uint8]  # (T, C): at least one state, each of C bytes
 
-WIDEST = 1 << 16  # bytes of a state: the sum of their squared differences fits into 32 bits
+WIDEST = 1 << 16  # bytes of a state, so that the sum of squared differences fits into 32 bits
 
 
 def is_trace(b: object) -> TypeGuard[Trace]:
@@ -23,22 +23,24 @@ def is_trace(b: object) -> TypeGuard[Trace]:
 
 
 def as_trace(b: Any, width: int | None = None) -> Trace:
-    """A view of a trace as the compiled code takes it, which nobody writes through."""
+    """A read-only view of a trace, laid out as compiled code expects."""
     if not is_trace(b) or not 1 <= b.shape[1] <= WIDEST or len(b) == 0:
         kind = f"{b.dtype} {b.shape}" if isinstance(b, np.ndarray) else type(b).__name__
         raise UsageError(
-            "a trace must be a uint8 array of shape (steps, bytes), with a step at least and "
-            f"{WIDEST} bytes at most, got {kind}."
+            "a trace must be a uint8 array of shape (steps, bytes), with at least one step and "
+            f"at most {WIDEST} bytes, got {kind}."
         )
     if width not in (None, b.shape[1]):
-        raise UsageError(f"states must all have as many bytes, got {width} and {b.shape[1]}.")
+        raise UsageError(
+            f"all states must have the same number of bytes, got {width} and {b.shape[1]}."
+        )
     trace = np.ascontiguousarray(b).view()
     trace.flags.writeable = False
     return trace
 
 
 def as_traces(traces: Iterable[Any], width: int | None = None) -> list[Trace]:
-    """Views of several traces, all of the same width, as compiled code must be sure of."""
+    """Views of several traces, checked to have the same width, on which compiled code relies."""
     views: list[Trace] = []
     for b in traces:
         views.append(as_trace(b, width))
@@ -56,9 +58,9 @@ def k_nearest_traces(b: Trace, traces: Iterable[Trace], k: int, root: bool) -> N
 
 @compiled
 def distance(a, b, root, bound):
-    """sum_t |a_t - b_t|, or the sum of the squares; the last state of the shorter one stays.
+    """sum_t |a_t - b_t|, or the sum of squares; the shorter one's last state is repeated.
 
-    Sums only grow: at `bound` it is too far to matter, and what has been added up is returned.
+    Stops at `bound`, where the partial sum is already too far to matter, and returns that sum.
     """
     last_a, last_b = len(a) - 1, len(b) - 1
     total = 0.0
@@ -72,7 +74,7 @@ def distance(a, b, root, bound):
 
 @compiled
 def squared_difference(a, b):
-    """Exact. The narrow integers let 16 bytes at a time share a vector register."""
+    """sum_j (a_j - b_j)^2, exactly. Narrow integers fit 16 bytes into one vector register."""
     total = np.uint32(0)
     for j in range(a.size):
         difference = np.int16(np.int16(a[j]) - np.int16(b[j]))

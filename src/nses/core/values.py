@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """One policy of the population, with all that it needs to act and to learn."""
+    """One policy of the population, with everything that it needs to act and to learn."""
 
     theta: Vector
     optimizer: OptimizerState
@@ -41,7 +41,7 @@ class Best:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """All that changes in a run: a checkpoint is a State."""
+    """Everything that changes during a run: a checkpoint is a State."""
 
     generation: int
     members: tuple[Member, ...]
@@ -55,7 +55,7 @@ class State:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Episodes to play: theta + sigma * epsilon_i each, or theta itself where epsilon is None."""
+    """Episodes to play, each with theta + sigma * epsilon_i, or with theta if epsilon is None."""
 
     theta: Vector
     moments: Moments
@@ -70,7 +70,7 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What came back, in the order of the candidates. A failed candidate has f = NaN."""
+    """The results, in the order of the candidates. A failed candidate has f = NaN."""
 
     f: Floats  # (n,) returns
     N: Floats  # (n,) novelties of perturbed episodes, which alone are ranked; else 0
@@ -78,7 +78,7 @@ class Evaluation:
     moments: Moments  # of the episodes that contribute, merged in order
     b: Characterization | None = None  # (n, dimensions) or one trace, for unperturbed episodes only
     blown_up: int = 0  # episodes that ended because the simulator gave up
-    restarts: int = 0  # workers replaced on the way; says nothing about the result
+    restarts: int = 0  # workers replaced meanwhile, which does not affect the result
 
 
 Evaluate = Callable[[Candidates, Archive], Evaluation]
@@ -86,7 +86,7 @@ Evaluate = Callable[[Candidates, Archive], Evaluation]
 
 @dataclass(frozen=True)
 class Report:
-    """One generation in numbers: all that loggers and dashboards see."""
+    """One generation in numbers: everything that loggers and dashboards see."""
 
     generation: int
     member: int
@@ -102,7 +102,7 @@ class Report:
     failed: int  # episodes without a finite return
     blown_up: int  # episodes that ended because the simulator gave up
     gradient_norm: float
-    behavior: tuple[float, ...]  # b(theta_{t+1}); empty where it is long, or a trace
+    behavior: tuple[float, ...]  # b(theta_{t+1}); empty if it is long or a trace
     selection: tuple[float, ...]  # P(m), as a rule that of Eq. 1
     restarts: int
     evaluation: Evaluation = field(repr=False, compare=False)  # from which theta_{t+1} follows

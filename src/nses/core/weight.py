@@ -6,7 +6,7 @@ from math import inf
 
 @dataclass(frozen=True)
 class Weight:
-    """w weighs reward, 1 - w novelty; f_best and t_best are the algorithm's memory."""
+    """w is the weight of reward, 1 - w of novelty; f_best and t_best are what adapt remembers."""
 
     w: float = 1.0
     f_best: float = -inf
@@ -14,9 +14,9 @@ class Weight:
 
 
 def adapt(weight: Weight, f: float, *, t_w: int, delta_w: float, min_gain: float = 0.0) -> Weight:
-    """Towards reward when f improves, towards novelty after t_w updates without improvement.
+    """Move w towards reward when f improves, and towards novelty after t_w updates without that.
 
-    An improvement of at most `min_gain` does not count (0, as in the paper: any counts).
+    A gain of at most `min_gain` does not count as improvement (0, as in the paper: any gain does).
     """
     if f > weight.f_best + min_gain:
         return Weight(w=min(1.0, weight.w + delta_w), f_best=f, t_best=0)

@@ -16,10 +16,9 @@ from nses.rollouts.episode import never
 
 
 class Backend(Protocol):
-    """An `Evaluate` that owns what it plays in, from its start until it is closed.
+    """An `Evaluate` that owns its simulators and the noise table, until it is closed.
 
-    It owns the table of noise too, where its players find it; whoever starts it fills the table
-    before the first call.
+    Whoever starts it fills the table before the first call.
     """
 
     noise: Table
@@ -30,7 +29,7 @@ class Backend(Protocol):
 
 @dataclass(frozen=True)
 class Setup:
-    """What a run needs of a backend, whichever it is."""
+    """What a run tells a backend, whichever it is."""
 
     noise_size: int
     capacity: int  # candidates of a usual call; larger calls are played in parts
@@ -41,13 +40,13 @@ class Setup:
 
 @dataclass(frozen=True)
 class Row:
-    """How a backend is started, and how many processes it plays in besides this one."""
+    """How to start a backend, and how many processes it plays in besides this one."""
 
     start: Callable[[Plan, Setup], Backend]
     workers: Callable[[int | None], int]
 
     def threads(self, workers: int | None) -> int:
-        """For this process, while its workers wait: the CPUs that the run may use."""
+        """Threads for this process while its workers wait: the CPUs that the run may use."""
         return max(1, min(usable_cpus(), self.workers(workers)))
 
 

@@ -25,7 +25,7 @@ def usable_cpus(cgroup: Path = Path("/sys/fs/cgroup")) -> int:
 
 
 def _quota(cgroup: Path) -> float | None:
-    """CPUs that the control group grants (version 2, then 1); None where it does not limit them."""
+    """CPUs that the control group grants (version 2, then 1); None if it does not limit them."""
     try:
         granted, period = (cgroup / "cpu.max").read_text().split()
     except (OSError, ValueError):
@@ -42,7 +42,7 @@ def _quota(cgroup: Path) -> float | None:
 
 
 def threads_of_this_process() -> int | None:
-    """Threads of the operating system, None where it does not tell."""
+    """The number of threads, None if the operating system does not tell."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:

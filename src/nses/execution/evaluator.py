@@ -1,4 +1,4 @@
-"""Rows to one Evaluation, and what it means that some of them failed."""
+"""From rows to one Evaluation, and whether too many of them failed."""
 
 import logging
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from nses.execution.runner import Plan
 
 log = logging.getLogger("nses")
 
-MOST_FAILURES = 0.05  # share of the candidates of a generation
+MOST_FAILURES = 0.05  # fraction of the candidates of a generation
 
 
 class Judge:
@@ -28,13 +28,13 @@ class Judge:
         self.last_error = ""
 
     def note(self, error: str) -> None:
-        """A traceback, logged once per cause: where and what was raised, whatever its message."""
+        """Log a traceback once per cause: where and what was raised, whatever its message."""
         self.last_error = error
         *where, what = error.strip().splitlines()
         cause = "\n".join([*where, what.partition(":")[0]])
         if cause not in self.causes:
             self.causes.add(cause)
-            log.warning("an episode failed twice and is left out:\n%s", error.rstrip())
+            log.warning("an episode failed twice and is skipped:\n%s", error.rstrip())
 
     def hear(self, settled: Settled, job: Job, rows: Rows) -> None:
         """What a pool says of a job on its way, the rows of which it has so far."""
@@ -53,11 +53,11 @@ class Judge:
             why = self.last_error.rstrip() or "every return or observation was NaN or infinite."
             raise TaskBroken(f"no episode of the task could be played: {why}")
         self.worked = True
-        if perturbed or failed > 1 or failed == len(f):  # of a few unperturbed ones, one may fail
+        if perturbed or failed > 1 or failed == len(f):  # one of a few unperturbed ones may fail
             self.bear(failed, len(f))
 
     def bear(self, failed: int, n: int) -> None:
-        """TooManyFailures, unless a generation can do without so many."""
+        """TooManyFailures if more failed than a generation can spare."""
         if failed > MOST_FAILURES * n:
             raise TooManyFailures(
                 f"{failed} of {n} episodes failed (at most {MOST_FAILURES:.0%} may); "

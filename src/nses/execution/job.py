@@ -1,6 +1,6 @@
-"""A job is a value, its result is rows, and one function leads from the one to the other.
+"""A job is a value, its result is rows, and one function turns the one into the other.
 
-Both can travel: a job refers to its noise by offsets into a table that every player has.
+Both can be sent: a job refers to its noise by offsets into a table that every player has.
 """
 
 import traceback
@@ -25,12 +25,12 @@ from nses.rollouts.policies import check_theta
 OPEN, DONE, FAILED = 0, 1, 2  # states of a candidate
 
 Memory = dict[str, NDArray[Any]]
-FirstTrace = tuple[int, Trace]  # with the index of the candidate that left it
+FirstTrace = tuple[int, Trace]  # with the index of its candidate
 
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """Candidates to play: theta + sigma * epsilon_i, or theta itself where offsets is None."""
+    """Candidates to play: theta + sigma * epsilon_i, or theta itself if offsets is None."""
 
     theta: Vector
     moments: Moments
@@ -39,7 +39,7 @@ class Job:
     offsets: NDArray[np.int64] | None  # (n / 2,) into the table of noise
     contributes: NDArray[np.bool_]  # (n,) which episodes report their observations
     archive: Archive
-    whole: int  # candidates that were asked for, of which these may be a part
+    whole: int  # all candidates asked for, of which these may be a part
 
     def __len__(self) -> int:
         return len(self.seeds)
@@ -59,7 +59,7 @@ class Job:
         )
 
     def policy(self, i: int, noise: Table | None, out: Vector) -> Vector:
-        """The parameters of candidate i, in `out` where they are perturbed."""
+        """The parameters of candidate i, written to `out` if they are perturbed."""
         if self.offsets is None:
             return self.theta
         assert noise is not None
@@ -119,14 +119,14 @@ def news(archive: Archive, known: Archive | None) -> Iterator[News]:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """What came of the candidates of a job, or of some of them: a row each, in their order."""
+    """The results of the candidates of a job, or of some of them: a row each, in their order."""
 
     f: Floats  # NaN where it failed
     N: Floats
     lengths: NDArray[np.int64]
     status: NDArray[np.uint8]
     blown_up: NDArray[np.uint8]
-    b: Floats  # (n, 0) where behaviors are traces, which have no common length
+    b: Floats  # (n, 0) if behaviors are traces, which differ in length
     observed: Floats  # a row of moments each, of those that contribute
     first: FirstTrace | None = None  # of an unperturbed candidate with a finite return
     errors: tuple[str, ...] = ()  # tracebacks of those that raised
@@ -136,15 +136,15 @@ class Rows:
         return rows_in({name: getattr(self, name)[:n] for name in COLUMNS})
 
     def write(self, indices: range, rows: "Rows") -> None:
-        """Puts rows in their places; what says that they are there comes last."""
+        """Write rows to their places; status comes last, since it says that the rest is there."""
         place = _slice(indices)
-        told = rows.observed[:, 0] > 0  # a few large ones: the rest of the memory stays untouched
+        told = rows.observed[:, 0] > 0  # rows are large and few are used: leave the rest untouched
         self.observed[place][told] = rows.observed[told]
         for name in ("f", "N", "lengths", "blown_up", "b", "status"):
             getattr(self, name)[place] = getattr(rows, name)
 
     def put(self, row: int, episode: Episode) -> None:
-        """All but its behavior and what follows from that."""
+        """Write an episode, except its behavior and novelty."""
         self.f[row], self.lengths[row] = episode.f, episode.length
         self.blown_up[row] = episode.blown_up
         if episode.observed is not None:
@@ -162,7 +162,7 @@ def earlier(a: FirstTrace | None, b: FirstTrace | None) -> FirstTrace | None:
 
 
 def memory_fields(d: int, n: int, moments_size: int, behavior_size: int) -> list[Field]:
-    """The places in memory of a job without its archive, and of its rows."""
+    """The arrays that hold a job without its archive, and its rows."""
     return [
         ("theta", "f4", (d,)),
         ("moments", "f8", (moments.row_size(moments_size),)),
@@ -250,7 +250,7 @@ def play(
             rows.put(row, episode)
             if not plan.traces:
                 rows.b[row] = episode.behavior
-            elif np.isfinite(episode.f):  # large, so each is looked at now, and hardly any kept
+            elif np.isfinite(episode.f):  # traces are large: measure each now, keep hardly any
                 if job.perturbed:
                     rows.N[row] = runner.novelty(episode.behavior, A)
                 elif first is None:

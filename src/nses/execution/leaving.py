@@ -1,4 +1,4 @@
-"""The end of a program: what it says, its exit code, and that it comes."""
+"""The end of a program: its last message, its exit code, and that it really ends."""
 
 import atexit
 import contextlib
@@ -12,7 +12,7 @@ from nses.execution.output import visible
 
 
 def outcome(action: Callable[[], int]) -> int:
-    """The exit code of an action; whatever goes wrong in it becomes one clear line."""
+    """The exit code of an action; an expected error becomes one clear line."""
     try:
         return action()
     except (NsesError, Stopped) as error:
@@ -25,20 +25,20 @@ def outcome(action: Callable[[], int]) -> int:
         import traceback
 
         print(visible("".join(traceback.format_exception(error))), end="", file=sys.stderr)
-        return failed(1, error, f"this is a bug of ours, please report it: {error!r}")
+        return failed(1, error, f"this is a bug in nses, please report it: {error!r}")
 
 
 def failed(code: int, error: BaseException, message: str = "") -> int:
-    """The code, after saying what went wrong and how to go on (the notes of the exception)."""
+    """The code, after printing what went wrong and how to continue (the exception's notes)."""
     for line in (message or str(error), *getattr(error, "__notes__", ())):
         print(visible(f"nses: {line}"), file=sys.stderr)
     return code
 
 
 def leave(code: int) -> int:
-    """The exit code, to exit with; but where a thread would keep the program alive, it ends here.
+    """The exit code to exit with. If a thread would keep the program alive, it exits here.
 
-    Environments may start threads that nobody ends, and Python would wait for them for ever.
+    Environments may start threads that never end, and Python would wait for them forever.
     """
     if any(not thread.daemon for thread in threading.enumerate() if not _main(thread)):
         atexit._run_exitfuncs()

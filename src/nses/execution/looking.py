@@ -1,4 +1,4 @@
-"""A first look at a task of others, in a process of its own: whatever happens there, it is said."""
+"""Try out a foreign task in a separate process, and report whatever happens there."""
 
 import os
 import time
@@ -16,11 +16,11 @@ from nses.rollouts.tasks.task import Task
 
 
 def look(task: Task, deadline: float = DEADLINE, thorough: bool = False) -> Look:
-    """TaskBroken where the task does not work, or its process dies or hangs.
+    """Try out a task; TaskBroken if it does not work, or if its process dies or hangs.
 
     The deadline is for a reset and a step; making the environment may take longer, as in workers.
-    What happens only later, in a comparison of episodes, is left to whoever plays in earnest,
-    unless the look is to be thorough. A Task that cannot leave this process is looked at here.
+    Failures in later episodes are left to training, unless the trial is thorough. A Task that
+    cannot be sent to another process is tried in this one.
     """
     try:
         setup = packed((task, thorough))
@@ -49,7 +49,7 @@ def look(task: Task, deadline: float = DEADLINE, thorough: bool = False) -> Look
 
 
 def _heard(task: Task, connection: Connection, deadline: float, last: str) -> dict[str, Any]:
-    """What the process says, stage by stage, until it is done or gone, or hangs after the last."""
+    """What the process reports, stage by stage, until it ends, or hangs after the last stage."""
     found: dict[str, Any] = {}
     while True:
         brief = "made" in found and ("facts" not in found or last == "facts")
@@ -71,7 +71,7 @@ def _heard(task: Task, connection: Connection, deadline: float, last: str) -> di
 
 
 def _says_something(connection: Connection, seconds: float) -> bool:
-    """However long this process is stopped meanwhile (Ctrl-Z), so is the other."""
+    """Whether a message comes in time, not counting time when both are stopped (Ctrl-Z)."""
     waited = 0.0
     while waited <= seconds:
         before = time.monotonic()
@@ -84,4 +84,4 @@ def _says_something(connection: Connection, seconds: float) -> bool:
 def _when(found: dict[str, Any]) -> str:
     if "facts" in found:
         return "in a later episode"
-    return "in its first step" if "made" in found else "while it was made"
+    return "in its first step" if "made" in found else "while it was being made"

@@ -1,4 +1,4 @@
-"""Standard output and error, on which no work depends: what cannot be written is dropped."""
+"""Standard output and error. No work depends on them: text that cannot be written is dropped."""
 
 import os
 import sys
@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO, cast
 
-# Controls (C0 but tab and newline, C1) and marks that turn the direction of writing or break lines.
+# Controls (C0 except tab and newline, C1), and marks that change direction or break lines.
 OBEYED = [*range(9), *range(11, 32), *range(127, 160), 0x61C, 0x200E, 0x200F, 0x2028, 0x2029]
 OBEYED += [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]
 _SHOWN = {code: chr(0x2400 + code) if code < 32 else "\ufffd" for code in OBEYED} | {127: "\u2421"}
 
 
 def visible(text: str) -> str:
-    """A text of somebody else with a letter for everything that a terminal would obey."""
+    """Foreign text with a visible symbol for every character that a terminal would obey."""
     return text if text.isascii() and text.isprintable() else text.translate(_SHOWN)
 
 
 class Forgiving:
-    """A text stream that falls silent when it fails, and shows ? for what its encoding lacks."""
+    """A text stream that goes silent when it fails, and shows ? for what its encoding lacks."""
 
     def __init__(self, stream: TextIO):
         self.stream = stream
@@ -44,17 +44,17 @@ class Forgiving:
             self._silence()
 
     def _silence(self) -> None:
-        """What is still in its buffer must go somewhere, or Python complains when it ends."""
+        """Redirect it to /dev/null: Python complains at exit if its buffer cannot be flushed."""
         try:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.stream.fileno())
             os.close(nowhere)
-        except (OSError, ValueError):  # it is no file
+        except (OSError, ValueError):  # not a file
             pass
 
 
 def forgive() -> tuple[Forgiving, Forgiving]:
-    """Make standard output and error forgiving; where they are closed, they become /dev/null."""
+    """Make standard output and error forgiving; if closed, they become /dev/null."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
@@ -70,7 +70,7 @@ def forgive() -> tuple[Forgiving, Forgiving]:
 
 @contextmanager
 def forgiving() -> Iterator[Forgiving]:
-    """While active, printing never fails; gives standard output, which knows if it was lost."""
+    """While active, printing never fails; yields standard output, which knows if it failed."""
     before = sys.stdout, sys.stderr
     out, err = forgive()
     try:

@@ -1,4 +1,4 @@
-"""What a player needs to know once, and the simulator that it plays in."""
+"""What a worker needs to know once, and the simulator that it plays in."""
 
 import logging
 import traceback
@@ -37,7 +37,7 @@ class Plan:
 
     @property
     def traces(self) -> bool:
-        """Whether behaviors are traces, which have no common length: no place in the results."""
+        """Whether behaviors are traces, which differ in length and so have no column in rows."""
         return self.task.behavior.summary == "trace"
 
     @property
@@ -50,14 +50,14 @@ class Plan:
 
 
 def check_behavior(plan: Plan, b: Any) -> None:
-    """UsageError unless a behavior has the shape of the task's: NumPy would repeat one to fit."""
+    """UsageError if a behavior has the wrong shape: NumPy would repeat its numbers to fit."""
     name, size = plan.task.behavior.name, plan.behavior_size
     if plan.traces:
         as_trace(b)
     elif np.shape(b) != (size,):
         raise UsageError(
             f"behavior {name!r} must have {size} numbers, shape ({size},), got shape {np.shape(b)};"
-            " return as many in every episode."
+            " return the same number in every episode."
         )
 
 
@@ -76,7 +76,7 @@ class Runner:
             return player(plan.task, plan.policy, native=plan.native, should_stop=self.should_stop)
 
     def warm_up(self) -> None:
-        """Compiles what an episode needs, so that no deadline runs meanwhile."""
+        """Compile what an episode needs, before any deadline starts to run."""
         if isinstance(self.player, WarmsUp):
             self.player.warm_up()
         theta = np.zeros_like(self.theta)
@@ -119,7 +119,7 @@ class Runner:
         return novelty(b, A, self.plan.k, self.plan.distance)
 
     def close(self, say: bool = True) -> None:
-        """An environment that fails here has done its work, which is said once."""
+        """Close the environment. A failure does not matter any more, and is logged once."""
         try:
             with errors_only():
                 self.player.close()

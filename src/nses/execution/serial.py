@@ -20,8 +20,8 @@ UNIT = 16
 class Serial:
     """An `Evaluate` that owns one simulator.
 
-    `should_stop` is asked before every episode, and from time to time in a long one. `noise` is
-    for the caller to fill and to draw candidates from.
+    `should_stop` is called before every episode and now and then in a long one. The caller fills
+    `noise` and draws candidates from it.
     """
 
     def __init__(self, plan: Plan, should_stop: Callable[[], bool] = never, noise_size: int = 0):
@@ -30,7 +30,7 @@ class Serial:
         self.runner, self.judge = Runner(plan, should_stop), Judge()
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
-        if isinstance(self.runner.player, GymnasiumPlayer):  # whose environment may use them
+        if isinstance(self.runner.player, GymnasiumPlayer):  # its environment may use them
             with generators_kept():
                 return self._evaluate(candidates, archive)
         return self._evaluate(candidates, archive)

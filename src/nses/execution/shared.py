@@ -1,4 +1,4 @@
-"""Arrays in memory that processes share by descriptor: nothing in /dev/shm, nothing to clean up."""
+"""Arrays in memory that processes share by descriptor: no name in /dev/shm, nothing to clean up."""
 
 import math
 import mmap
@@ -16,7 +16,7 @@ ALIGNMENT = 64
 
 
 def anonymous_file(size: int, content: bytes = b"") -> int:
-    """A descriptor of some bytes, then zeros, that vanish with the last process that holds it."""
+    """A descriptor of `size` bytes, content then zeros, which vanish with the last process."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("nses", os.MFD_CLOEXEC)
     else:
@@ -33,7 +33,7 @@ def size_of(fields: Iterable[Field]) -> int:
 
 
 def map_arrays(descriptor: int, fields: Iterable[Field]) -> dict[str, NDArray[Any]]:
-    """The arrays of a shared file, one behind the other, by name."""
+    """The arrays in a shared file, by name."""
     fields = list(fields)
     memory = mmap.mmap(descriptor, max(1, size_of(fields)))
     arrays, offset = {}, 0

@@ -1,4 +1,4 @@
-"""Processes of our own: how they are started, talked to and ended."""
+"""Our own processes: how they are started, and how they ended."""
 
 import errno
 import os
@@ -20,12 +20,12 @@ import cloudpickle
 from nses.errors import UsageError
 from nses.execution.cpus import ONE_THREAD
 
-PATIENCE = 5.0  # seconds that a process which is not playing may take to read or write a message
+PATIENCE = 5.0  # seconds that an idle process may take to read or write a message
 
 WORKER = Path(__file__).with_name("worker.py")
 
 
-# What to do where the system has no more of something.
+# What to do when the system has run out of something.
 REMEDIES = {
     errno.EMFILE: "Raise the limit on open files (ulimit -n), lower --workers",
     errno.ENFILE: "Close files in other programs, lower --workers",
@@ -37,7 +37,7 @@ REMEDIES = {
 
 @contextmanager
 def starting() -> Iterator[None]:
-    """What the system refuses while processes and their memory are set up, as a UsageError."""
+    """UsageError if the system refuses to set up processes or their memory."""
     try:
         yield
     except OSError as error:
@@ -50,24 +50,24 @@ def starting() -> Iterator[None]:
 
 
 class Unsendable(UsageError):
-    """A task that cannot leave this process."""
+    """The task cannot be sent to another process."""
 
 
 def packed(content: Any) -> bytes:
-    """What a process needs to know once; the path goes first, the rest may name modules on it."""
+    """What a process needs to know once; the path comes first, since the rest may need modules."""
     try:
         return pickle.dumps((sys.path, cloudpickle.dumps(content)))
     except Exception as error:
         raise Unsendable(
-            f"the task cannot be sent to worker processes: {error}. Let its environment make what "
-            "cannot be sent, or use the serial backend."
+            f"the task cannot be sent to worker processes: {error}. Let its environment create "
+            "what cannot be sent, or use the serial backend."
         ) from error
 
 
 def spawn(
     setup: int, descriptors: tuple[int, ...] = (), slot: int = 0
 ) -> tuple[subprocess.Popen[bytes], Connection]:
-    """A process that knows `setup`: a worker with these descriptors, without any a first look."""
+    """Start a process that reads `setup`: a worker if there are descriptors, else a trial."""
     with starting():
         return _spawn(setup, descriptors, slot)
 
@@ -80,11 +80,11 @@ def _spawn(
         ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(PATIENCE), 0))
     passed = (theirs.fileno(), setup, *descriptors)
     main_thread = threading.current_thread() is threading.main_thread()
-    # The process inherits the mask: no Ctrl-C before it is ready to ignore it.
+    # The process inherits the mask, so that no Ctrl-C reaches it before it ignores them.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     try:
         process = subprocess.Popen(
-            # -P: the current directory may hold modules that are not meant.
+            # -P: modules in the working directory must not replace Python's own.
             [sys.executable, "-P", str(WORKER)]
             + [str(x) for x in (os.getpid(), int(main_thread), slot, *passed)],
             pass_fds=passed,
@@ -98,7 +98,7 @@ def _spawn(
 
 
 def reason_of(code: int) -> str:
-    """How a process ended, for people."""
+    """How a process ended, in words."""
     if code >= 0:
         return "out of memory" if code == errno.ENOMEM else f"exit code {code}"
     name = signal_name(-code)
@@ -106,7 +106,7 @@ def reason_of(code: int) -> str:
 
 
 def signal_name(number: int) -> str:
-    """Of real-time signals Python names the first and the last only."""
+    """The name of a signal; Python names only the first and the last real-time one."""
     first, last = getattr(signal, "SIGRTMIN", 0), getattr(signal, "SIGRTMAX", 0)
     if first < number < last:
         return f"SIGRTMIN+{number - first}"

@@ -26,11 +26,11 @@ RAM = {"ram": "trace", "ram-final": "final", "ram-mean": "mean"}  # of an Atari 
 
 @dataclass(frozen=True)
 class Behavior:
-    """`probe(observation, info)` at the end (final), on average (mean) or on the way (trajectory).
+    """A summary of `probe(observation, info)`: final, mean, trajectory or trace.
 
-    A trajectory is the probe at ten equally spaced steps of the step limit; where the episode was
-    shorter, its last state stands for the rest. A trace is the probe at every step, in bytes: uint8
-    (steps, bytes) instead of a float64 vector, as long as the episode, with distances of its own.
+    A trajectory is the probe at ten equally spaced steps up to the step limit; after the end of a
+    shorter episode, its last state is repeated. A trace is the probe at every step, in bytes: uint8
+    (steps, bytes) instead of a float64 vector, as long as the episode, with its own distances.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Behavior:
         return TraceRecord(self) if self.summary == "trace" else Record(self, step_limit)
 
     def same_as(self, other: "Behavior") -> bool:
-        """Whether it comes to the same as another one, whatever their names."""
+        """Whether the two give the same values, whatever their names."""
         return (self.probe, self.summary) == (other.probe, other.summary)
 
 
@@ -63,7 +63,7 @@ class Record:
         self.steps = 0
 
     def see(self, observation: Any, info: dict[str, Any]) -> None:
-        """Called after every step where `every_step`."""
+        """Called after every step if `every_step`."""
         self.steps += 1
         if self.summary == "mean":
             b = self._look(observation, info)
@@ -81,7 +81,7 @@ class Record:
         return np.concatenate((self.points + [last] * TRAJECTORY_POINTS)[:TRAJECTORY_POINTS])
 
     def _look(self, observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
-        """The probe as a vector of its own: environments may reuse their arrays."""
+        """The probe, copied into a new vector: environments may reuse their arrays."""
         b = np.array(_vector(self.name, self.probe(observation, info)), np.float64)
         if self.points:
             _check_size(self.name, self.points[0].size, "numbers", b.size)
@@ -89,7 +89,7 @@ class Record:
 
 
 class TraceRecord:
-    """The trace of one episode while it is played. It grows with the episode, and stays bytes."""
+    """The trace of one episode while it is played: rows of bytes, one per step."""
 
     every_step = True
 
@@ -109,7 +109,7 @@ class TraceRecord:
         self.steps += 1
 
     def result(self, observation: Any, info: dict[str, Any]) -> NDArray[np.uint8]:
-        """b, (steps, bytes); of an episode without steps, the state in which it began."""
+        """b, (steps, bytes); for an episode without steps, its initial state."""
         if self.steps == 0:
             self.see(observation, info)
         return self.rows[: self.steps].copy()
@@ -129,7 +129,7 @@ class TraceRecord:
 
 
 def _vector(name: str, seen: Any) -> NDArray[Any]:
-    """What a probe returned, as one row of numbers: NumPy would read text and take None for NaN."""
+    """The result of a probe as one row of numbers; NumPy would accept text, and None as NaN."""
     try:
         numbers = np.asarray(seen).reshape(-1)
         if numbers.dtype == object:  # fractions, for example
@@ -144,10 +144,10 @@ def _vector(name: str, seen: Any) -> NDArray[Any]:
 
 
 def _check_size(name: str, expected: int, unit: str, size: int) -> None:
-    """Arrays of other sizes would be repeated to fit, or fit by chance."""
+    """UsageError if the size changes: NumPy would repeat the numbers to fit, or fit by chance."""
     if size != expected:
         raise UsageError(
-            f"behavior {name!r} must have {expected} {unit} at every step of an episode, as at "
+            f"behavior {name!r} must have {expected} {unit} at every step of an episode, as at the "
             f"first, got {size}."
         )
 
@@ -155,9 +155,9 @@ def _check_size(name: str, expected: int, unit: str, size: int) -> None:
 def parse_behavior(text: str) -> Behavior:
     """A behavior by name.
 
-    `final:x_position,y_position` looks at info, `final-observation:0,1` at the observation (all of
-    it without indices), `mean`, `trajectory` and `trace` likewise, `ram`, `ram-final` and
-    `ram-mean` at the memory of an Atari game; all else is `package.module:attribute`.
+    `final:x_position,y_position` reads info, `final-observation:0,1` the observation (all of it if
+    no index is given); `mean`, `trajectory` and `trace` work alike. `ram`, `ram-final` and
+    `ram-mean` read the memory of an Atari game; anything else is `package.module:attribute`.
     """
     if text in RAM:
         return Behavior(text, InfoProbe(("ram",)), RAM[text])
@@ -180,7 +180,7 @@ def parse_behavior(text: str) -> Behavior:
     if isinstance(found, Behavior):
         return found
     if callable(found):
-        probe: Any = found  # what it returns, `nses.check_task` finds out
+        probe: Any = found  # `nses.check_task` checks what it returns
         return Behavior(text, probe)
     raise UsageError(
         f"behavior {text!r} must be an nses.Behavior or a function of (observation, info), "
@@ -205,10 +205,10 @@ def load_attribute(name: str, role: str) -> Any:
 
 
 def _module(name: str) -> ModuleType:
-    """A module on the path, or else of the working directory, which nothing else is taken from.
+    """A module on the path, or else in the working directory.
 
-    If it was found there the directory stays on the path, as the last place: for what the module
-    imports later, and for the workers.
+    If it was found there, the directory stays on the path, in last place, for what the module
+    imports later and for the workers.
     """
     try:
         return importlib.import_module(name)
@@ -227,14 +227,15 @@ def _module(name: str) -> ModuleType:
 def _observation_probe(text: str, names: tuple[str, ...]) -> Probe:
     for name in names:
         if not name.isdecimal():
-            raise UsageError(f"behavior {text!r}: indices are 0, 1, 2 and so on, got {name!r}.")
+            raise UsageError(f"behavior {text!r}: an index must be 0, 1, 2 ..., got {name!r}.")
     indices = [int(name) for name in names]
 
     def probe(observation: Any, info: dict[str, Any]) -> NDArray[np.float64]:
         flat = _numbers(observation)
         if indices and max(indices) >= flat.size:
             raise UsageError(
-                f"behavior {text!r}: the observation has {flat.size} numbers, 0 to {flat.size - 1}."
+                f"behavior {text!r}: the observation has only {flat.size} numbers; use the indices "
+                f"0 to {flat.size - 1}."
             )
         return flat[indices] if indices else flat
 
@@ -242,7 +243,7 @@ def _observation_probe(text: str, names: tuple[str, ...]) -> Probe:
 
 
 def _numbers(observation: Any) -> NDArray[np.float64]:
-    """All numbers of an observation in a row; those of a dictionary by key, as Gymnasium sorts."""
+    """All numbers of an observation in a row; a dictionary is sorted by key, as in Gymnasium."""
     match observation:
         case dict():
             return np.concatenate([_numbers(observation[key]) for key in sorted(observation)])
@@ -253,7 +254,7 @@ def _numbers(observation: Any) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class InfoProbe:
-    """Looks at these keys of info. A value, which can be compared with another."""
+    """Reads these keys of info. A value, so that two probes can be compared."""
 
     keys: tuple[str, ...]
 
@@ -264,5 +265,5 @@ class InfoProbe:
             known = ", ".join(sorted(map(str, info))) or "none"
             raise UsageError(
                 f"info has no key {error.args[0]!r} for the behavior; its keys are: {known}. "
-                "Without keys, use final-observation:0,1."
+                "To read the observation instead, use final-observation:0,1."
             ) from None

@@ -1,6 +1,6 @@
-"""Whether a user's own task can be trained with: Gymnasium's `check_env`, for plug-ins.
+"""Check that a user's own task can be trained on, as Gymnasium's `check_env` does.
 
-UsageError at the first violation: what was expected, what came, what to do.
+The first violation raises a UsageError: what was expected, what came, what to do.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 
 def check_task(task: Task) -> None:
-    """Plays a few episodes with random actions, then those of a compiled loop if there is one."""
+    """Play a few episodes with random actions, then check the compiled loop if there is one."""
     with generators_kept(), errors_only():
         _check_task(task)
 
@@ -45,7 +45,7 @@ def _check_task(task: Task) -> None:
     with closing(_make(task)) as environment, closing(_make(task)) as another:
         if environment is another:
             raise UsageError(
-                "task.make() must make a new environment at every call, got the same one twice; "
+                "task.make() must make a new environment in every call, got the same one twice; "
                 "write make=lambda: MyEnv(), not make=lambda: environment."
             )
         input_of(environment.observation_space)
@@ -71,8 +71,9 @@ def _check_task(task: Task) -> None:
 def _check_settings(task: Task) -> None:
     if not isinstance(task, Task):
         raise UsageError(
-            f"check_task takes an nses.Task, got {type(task).__name__}; nses.make_task makes one "
-            "of a name, nses.Task(name, make, behavior, step_limit) of your own environment."
+            f"check_task takes an nses.Task, got {type(task).__name__}; make one from a name with "
+            "nses.make_task, from your own environment with nses.Task(name, make, behavior, "
+            "step_limit)."
         )
     if not isinstance(task.behavior, Behavior):
         raise UsageError(
@@ -96,7 +97,7 @@ def _make(task: Task) -> gym.Env[Any, Any]:
 
 @dataclass(frozen=True, eq=False)
 class Transcript:
-    """An episode: reward, whether it ended and the flat observation of the reset and every step."""
+    """An episode: reward, end flag and flat observation of the reset and of every step."""
 
     rows: list[Floats]
     behavior: NDArray[Any]
@@ -134,7 +135,7 @@ def _row(environment: gym.Env[Any, Any], observation: Any, reward: Any, end: boo
     if not space.contains(observation):
         raise UsageError(
             f"observations must lie in the observation space {space}, got {observation!r}; "
-            "mind shape, dtype and bounds."
+            "check shape, dtype and bounds."
         )
     with calling("float(reward)"):
         value = float(reward)
@@ -148,7 +149,7 @@ def _row(environment: gym.Env[Any, Any], observation: Any, reward: Any, end: boo
 
 
 def _check_native(task: Task) -> None:
-    """The compiled loop against the environment: the same episodes, bit for bit."""
+    """The compiled loop must play the same episodes as the environment, bit for bit."""
     if task.native is None:
         return
     facts = task.facts
@@ -186,7 +187,7 @@ def _check_episode(expected: Episode, episode: Episode, case: str) -> None:
             raise UsageError(
                 f"the compiled loop must play the episodes of the Gymnasium environment, bit for "
                 f"bit, but its {name} was {short(b)} instead of {short(a)} ({case}); do the "
-                "same arithmetic in the same order, or leave task.native away."
+                "same arithmetic in the same order, or omit task.native."
             )
 
 

@@ -17,18 +17,18 @@ from nses.rollouts.spaces import Input, Output, input_of, output_of
 from nses.rollouts.tasks.gymnasium import is_ours
 from nses.rollouts.tasks.task import Task
 
-SLICE = 1000  # steps after which an episode asks whether to go on
-FIRST_SLICE = 64  # steps; many episodes end early, and need no noise for later ones
+SLICE = 1000  # steps between checks of whether to stop
+FIRST_SLICE = 64  # steps of noise drawn at first; many episodes end early and need no more
 
 
 @dataclass(frozen=True, eq=False)
 class Episode:
-    """What came of it. An observation that is not finite ends an episode with the return NaN."""
+    """The result of an episode. An observation that is not finite ends it with the return NaN."""
 
     f: float
     behavior: NDArray[np.float64] | NDArray[np.uint8]  # a vector, or a trace (steps, bytes)
     length: int
-    observed: Moments | None = None  # where they were asked for
+    observed: Moments | None = None  # None unless they were asked for
     blown_up: bool = False  # whether the simulator gave up
 
 
@@ -50,14 +50,14 @@ class Player(Protocol):
 
 @runtime_checkable
 class Interruptible(Protocol):
-    """A player that asks from time to time, in long episodes, and raises Interrupted."""
+    """A player that calls should_stop now and then in long episodes, and raises Interrupted."""
 
     should_stop: Callable[[], bool]
 
 
 @runtime_checkable
 class WarmsUp(Protocol):
-    """A player that can compile what it needs before its first episode, and leaves no trace."""
+    """A player that can compile before its first episode, without affecting that episode."""
 
     def warm_up(self) -> None: ...
 
@@ -79,20 +79,20 @@ def player(
 
 
 class ActionNoise:
-    """The noise on the actions of a perturbed episode: the same numbers in one piece or in many."""
+    """The noise on the actions of a perturbed episode; the same however it is split into draws."""
 
     def __init__(self, seed: int, scale: float, size: int):
         self.scale, self.size = np.float32(scale), size
         self.rng = generator(seed, 0, 0, Purpose.ACTION_NOISE) if scale else None
 
     def draw(self, steps: int) -> NDArray[np.float32]:
-        """Of the next steps, (steps, size); empty without noise."""
+        """The noise of the next steps, (steps, size); empty without noise."""
         if self.rng is None:
             return np.empty((0, self.size), np.float32)
         return self.rng.standard_normal((steps, self.size), np.float32) * self.scale
 
     def rows(self) -> Iterator[NDArray[np.float32]]:
-        """Of one step after the other, drawn as they are needed: most episodes end early."""
+        """The noise step by step, drawn as needed, because most episodes end early."""
         steps = FIRST_SLICE
         while True:
             yield from self.draw(steps)
@@ -141,7 +141,7 @@ class GymnasiumPlayer:
         action_noise: float = 0.0,
         contributes: bool = False,
     ) -> Generator[tuple[int, float], None, Episode]:
-        """An episode as it goes: steps and return so far, after the reset and after each step."""
+        """Play step by step: yields steps and return so far, after the reset and each step."""
         respond, to_action = self.policy.bind(theta, moments), self.output.act
         flatten, step = self.input.flatten, self.environment.step
         limit = self.task.step_limit
@@ -178,7 +178,7 @@ class GymnasiumPlayer:
         return Episode(total, b, length, observed, bool(info.get("blown_up", False)))
 
     def warm_up(self) -> None:
-        """An environment of others is not touched: who knows what it remembers."""
+        """Compile. A foreign environment is not touched, since it may remember episodes."""
         take_in(np.zeros(self.input.size), np.zeros((2, self.input.size)), False)
         if not self.foreign:
             theta = np.zeros(self.policy.size, np.float32)
@@ -192,20 +192,20 @@ class GymnasiumPlayer:
 
 
 def check_shapes(policy: Policy, inputs: Input, outputs: Output) -> None:
-    """Whether a policy takes the observations and gives the outputs of a task's spaces.
+    """UsageError unless a policy fits the observations and actions of a task.
 
-    Asked once, before the first step: compiled code does not look where arrays end.
+    Checked once, before the first step, because compiled code does not check bounds.
     """
     if policy.observation_size != inputs.size:
         raise UsageError(
-            f"the policy must take the {inputs.size} numbers of an observation, its "
+            f"the policy must take the {inputs.size} numbers of an observation, but its "
             f"observation_size is {policy.observation_size}; make it {inputs.size}."
         )
     theta = policy.init(generator(0, 0, 0, Purpose.POLICY_INIT))
     y = policy.bind(theta, initial(policy.moments_size))(np.zeros(inputs.size))
     if np.shape(y) != (outputs.size,):
         raise UsageError(
-            f"the policy must give {outputs.size} numbers, one per action dimension or choice, "
+            f"the policy must return {outputs.size} numbers, one per action dimension or choice, "
             f"got an output of shape {np.shape(y)}."
         )
 

@@ -1,4 +1,4 @@
-"""Code that is not ours: a user's environment, behavior or policy, called with due care."""
+"""Foreign code: a user's environment, behavior or policy, and how to call it safely."""
 
 import random
 from collections.abc import Iterator
@@ -8,21 +8,21 @@ import numpy as np
 
 
 class Interrupted(BaseException):
-    """The user asked to stop; what is under way is given up.
+    """The user asked to stop; the episodes under way are abandoned.
 
-    Not an Exception: who retries after errors does not mean this.
+    Not an Exception, so that code which retries after errors does not catch it.
     """
 
 
 class Quit(RuntimeError):
-    """Foreign code raised what would have ended the whole program."""
+    """Foreign code raised an exception that would have ended the whole program."""
 
 
 @contextmanager
 def errors_only() -> Iterator[None]:
-    """Foreign code may fail, but not end the program: `sys.exit` becomes an error like any other.
+    """Foreign code may fail but not end the program: `sys.exit` becomes an ordinary error.
 
-    Some libraries raise a BaseException of their own, too. Ctrl-C is still Ctrl-C.
+    So does any BaseException that a library defines. Ctrl-C still works.
     """
     try:
         yield
@@ -33,14 +33,14 @@ def errors_only() -> Iterator[None]:
 
 
 def seed_global_generators(seed: int) -> None:
-    """What `random` and `np.random` give in an episode follows from its seed, as all else does."""
+    """Seed `random` and `np.random`, so that they too depend only on the episode's seed."""
     random.seed(seed)
     np.random.seed(seed & 0xFFFFFFFF)  # noqa: NPY002  (theirs, not ours)
 
 
 @contextmanager
 def generators_kept() -> Iterator[None]:
-    """Around episodes in a process that is not ours alone: its global generators are kept."""
+    """Restores the global generators after episodes in a process that we share with a user."""
     states = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
     try:
         yield

@@ -1,6 +1,6 @@
-"""A first look at a task, before anything is written or trained: does it work, what does it show?
+"""A trial of a task before anything is written or trained: does it work, and what are its spaces?
 
-It is taken in stages, since the process that takes it may not survive the next one.
+It happens in stages, since the process may not survive the next one.
 """
 
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ Stage = tuple[str, Any]  # its name, and what it found, as data
 
 @dataclass(frozen=True)
 class Look:
-    """What a look found; how episodes depend on more than their seed, empty if they do not."""
+    """What a trial found. `difference` says how episodes depend on more than their seed, if so."""
 
     facts: Facts
     difference: str = ""
 
 
 def stages(task: Task, thorough: bool = False) -> Iterator[Stage]:
-    """The look, stage by stage; UsageError where the task does not work.
+    """The trial, stage by stage; UsageError if the task does not work.
 
-    A thorough one ends with all of `check_task`, any other with a comparison of a few episodes.
+    A thorough one ends with all of `check_task`, otherwise with a comparison of a few episodes.
     """
     environment = task.made()
     try:
@@ -35,16 +35,16 @@ def stages(task: Task, thorough: bool = False) -> Iterator[Stage]:
         shown = describe(facts.observation_space), describe(facts.action_space)
         yield "facts", (*shown, facts.behavior_size, facts.sources)
         if not thorough:
-            with suppress(Exception):  # an episode that fails is for whoever plays in earnest
+            with suppress(Exception):  # training will report an episode that fails
                 for difference in differences(task, environment):
                     yield "difference", difference
                     if difference:
                         break
     finally:
-        with suppress(Exception):  # it has shown what it can do
+        with suppress(Exception):  # we are done with it
             environment.close()
     if thorough:
-        from nses.rollouts.conformance import check_task  # which compiles
+        from nses.rollouts.conformance import check_task  # here, because it compiles
 
         check_task(task)
         yield "checked", None

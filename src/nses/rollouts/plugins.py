@@ -1,4 +1,4 @@
-"""What users plug in, looked at: an attribute, a copy, a call, numbers in a message."""
+"""Helpers for checking plug-ins: an attribute, a copy, a call, numbers in a message."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,20 +22,20 @@ def whole_number(owner: object, name: str) -> int:
 
 
 def copied(plugin: T, name: str) -> T:
-    """A copy as a worker gets it."""
+    """A copy, made as for a worker."""
     try:
         return cloudpickle.loads(cloudpickle.dumps(plugin))
     except Exception as error:
         raise UsageError(
-            f"{name} must pass through cloudpickle on its way to the workers, got "
-            f"{type(error).__name__}: {error}; make open files, locks and simulators where they "
+            f"cloudpickle must be able to send {name} to the workers, got "
+            f"{type(error).__name__}: {error}; open files, locks and simulators where they "
             "are used, not before."
         ) from error
 
 
 @contextmanager
 def calling(what: str) -> Iterator[None]:
-    """An exception in a user's code, as a UsageError that says where it came from."""
+    """Turns an exception in a user's code into a UsageError that says where it came from."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Whether a user's own policy can be trained with: UsageError at the first violation."""
+"""Check that a user's own policy can be trained; the first violation raises a UsageError."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,15 @@ Floats = NDArray[np.float64]
 
 
 def check_policy(policy: Policy, task: Task | None = None) -> None:
-    """Looks at the parameters and outputs of a policy; with a task, whether the two fit."""
+    """Check the parameters and outputs of a policy and, given a task, that the two fit."""
     d = whole_number(policy, "size")
     inputs = whole_number(policy, "observation_size")
     theta = _initial_theta(policy, d)
     size = getattr(policy, "moments_size", None)
     if size not in (0, inputs):
         raise UsageError(
-            f"moments_size must be {inputs} as observation_size is, or 0 for a policy that does "
-            f"not look at the moments of observations, got {size!r}."
+            f"moments_size must be {inputs}, the observation_size, or 0 for a policy that does "
+            f"not use the moments of observations, got {size!r}."
         )
     rng = generator(0, 0, 0, Purpose.EPISODE)
     moments, x, other_x = initial(size), rng.standard_normal(inputs), rng.standard_normal(inputs)
@@ -36,13 +36,13 @@ def check_policy(policy: Policy, task: Task | None = None) -> None:
     y, later = _respond(policy, theta, moments, x), _respond(policy, theta, seen, x)
     if later.shape != y.shape:
         raise UsageError(
-            "the policy must give as many outputs whatever the moments of the observations, "
+            "the policy must return the same number of outputs for any moments, "
             f"got shape {y.shape} at first and {later.shape} after two observations."
         )
     if not np.array_equal(_respond(copied(policy, "the policy"), theta, moments, x), y):
         raise UsageError(
-            "the policy must give the same outputs after a trip through cloudpickle, as on its "
-            "way to the workers; keep nothing outside of it that its outputs depend on."
+            "a copy of the policy made by cloudpickle, as for the workers, must give the same "
+            "outputs; keep nothing outside the policy that its outputs depend on."
         )
     if task is not None:
         facts = task.facts
@@ -72,7 +72,7 @@ def _initial_theta(policy: Policy, d: int) -> Vector:
 def _check_pure(
     policy: Policy, theta: Vector, moments: Moments, x: Floats, other_x: Floats
 ) -> None:
-    """Outputs depend on theta, moments and the observations of an episode, and on nothing else."""
+    """Outputs may depend only on theta, the moments and the observations of an episode."""
     kept = {"theta": (theta, theta.copy()), "its observation": (x, x.copy())}
     kept |= {"the moments": (moments.sum, moments.sum.copy())}
     y = _respond(policy, theta, moments, x)
@@ -91,15 +91,15 @@ def _check_pure(
                 f"got {short(before)}, then {short(now)}; keep what it remembers from step to "
                 "step in the function that bind returns at the beginning of every episode."
             )
-    # Whoever plays the episodes writes one candidate after the other into the same array.
+    # Players write one candidate after the other into the same array.
     buffer = theta.copy()
     policy.bind(buffer, moments)(x)
     buffer *= np.float32(0.5)
     halved, expected = (_respond(policy, v, moments, x) for v in (buffer, buffer.copy()))
     if not np.array_equal(halved, expected):
         raise UsageError(
-            "policy.bind must look at the numbers in theta at every call, got the output of the "
-            "numbers that an array held before; remember nothing by array."
+            "policy.bind must read theta in every call, got the output for numbers that the array "
+            "held before; do not cache by array."
         )
 
 

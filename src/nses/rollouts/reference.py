@@ -1,4 +1,4 @@
-"""Random play, which shows virtual batch norm what a task looks like."""
+"""Random play, which collects the reference batch for virtual batch norm."""
 
 from contextlib import suppress
 from typing import Any
@@ -13,11 +13,11 @@ from nses.rollouts.tasks.task import Task
 
 Reference = NDArray[np.uint8]  # observations, (count, ...)
 
-KEPT = 0.01  # of the observations
+KEPT = 0.01  # fraction of the observations
 
 
 def random_observations(task: Task, count: int, rng: np.random.Generator) -> Reference:
-    """What random play sees, (count, ...): each observation is kept with probability 0.01."""
+    """Observations of random play, (count, ...), each kept with probability 0.01."""
     environment = task.made()
     try:
         with generators_kept(), errors_only():
@@ -29,7 +29,7 @@ def random_observations(task: Task, count: int, rng: np.random.Generator) -> Ref
             f"random play in {task.name!r} failed: {type(error).__name__}: {error}"
         ) from error
     finally:
-        with suppress(Exception):  # it has shown enough
+        with suppress(Exception):  # we are done with it
             environment.close()
 
 

@@ -1,6 +1,6 @@
-"""Whether an episode is the same whatever was played before it, and by whom.
+"""Whether an episode is the same whatever was played before it, in any environment.
 
-Where it is not, results depend on the number of workers.
+If it is not, results depend on the number of workers.
 """
 
 import time
@@ -19,16 +19,16 @@ from nses.rollouts.spaces import input_of
 from nses.rollouts.tasks.task import Task
 
 STEPS = 200  # of an episode, at most
-SECONDS = 0.6  # for each of five episodes: slow environments are compared as far as they get
+SECONDS = 0.6  # for each of five episodes; slow environments are compared as far as they get
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """Reward, whether it ended and flat observation of the reset and of every step; b at the end.
+    """Reward, end flag and flat observation of the reset and of every step, and the behavior.
 
-    An episode for which there was no time has no behavior.
+    The behavior is None if time ran out before the episode ended.
     """
 
     seed: int
@@ -37,9 +37,9 @@ class Played:
 
 
 def differences(task: Task, environment: gym.Env[Any, Any]) -> Iterator[str]:
-    """Plays A, B, A in an environment, and B, A in a new one; says after each what differs.
+    """Play A, B, A in an environment, then B, A in a new one; yield what differs after each.
 
-    Nothing can differ in the first two, nor in an environment that is sound.
+    The first two have nothing to differ from. A sound environment yields only empty strings.
     """
     space = environment.action_space
     space.seed(0)
@@ -56,22 +56,22 @@ def differences(task: Task, environment: gym.Env[Any, Any]) -> Iterator[str]:
 
 
 def difference(expected: Played, again: Played, where: str) -> str:
-    """Where two episodes of one seed part, in a sentence for people; empty if they do not."""
+    """Where two episodes with the same seed diverge, as a sentence; empty if they do not."""
     for step, (a, b) in enumerate(zip(expected.rows, again.rows, strict=False)):
         if not np.array_equal(a, b, equal_nan=True):
             reset = f"reset(seed={expected.seed})"
             return (
                 "the same seed and actions must give the same episode, but "
                 f"{f'step {step} after {reset}' if step else reset} gave the reward {a[0]} and the "
-                f"observation {short(a[2:])}, {where} {b[0]} and {short(b[2:])}; start every "
-                "state anew in reset and draw all random numbers from self.np_random, after "
+                f"observation {short(a[2:])}, {where} {b[0]} and {short(b[2:])}; reset all state "
+                "in reset and draw all random numbers from self.np_random, after "
                 "super().reset(seed=seed)."
             )
     a, b = expected.behavior, again.behavior
     if a is not None and b is not None and not np.array_equal(a, b, equal_nan=True):
         return (
             f"the same episode must have the same behavior, got {short(a)}, {where} {short(b)}; "
-            "a behavior may depend on nothing but observation and info."
+            "a behavior may depend only on observation and info."
         )
     return ""
 
@@ -81,7 +81,7 @@ def _play(task: Task, environment: gym.Env[Any, Any], seed: int, actions: Sequen
     flatten = input_of(environment.observation_space).flatten
     record = task.behavior.record(task.step_limit)
     with errors_only():
-        seed_global_generators(seed)  # as whoever plays in earnest
+        seed_global_generators(seed)  # as in training
         observation, info = environment.reset(seed=seed)
         rows = [np.concatenate([[0.0, 0.0], flatten(observation)])]
         for action in actions:

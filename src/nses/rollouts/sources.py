@@ -8,13 +8,13 @@ from typing import Any
 
 import gymnasium as gym
 
-LIBRARIES = {"nses", "gymnasium", "builtins", "typing", "abc"}  # of which a run records versions
-PARTS = ("environment", "behavior", "policy")  # which may be a user's own
-LARGEST = 16 << 20  # bytes of a file
+LIBRARIES = {"nses", "gymnasium", "builtins", "typing", "abc"}  # a run records their versions
+PARTS = ("environment", "behavior", "policy")  # each may be a user's own
+LARGEST = 16 << 20  # bytes; larger files are skipped
 
 
 def sources_of(environment: gym.Env[Any, Any], probe: Any) -> dict[str, str]:
-    """SHA-256 of the source of the environment and of its behavior, where there is one to find."""
+    """SHA-256 of the source of the environment and of its behavior, if it can be found."""
     found = {
         "environment": _digest(_files(_classes(environment))),
         "behavior": _digest(_files([probe if isinstance(probe, FunctionType) else type(probe)])),
@@ -23,13 +23,13 @@ def sources_of(environment: gym.Env[Any, Any], probe: Any) -> dict[str, str]:
 
 
 def source_of(policy: object) -> dict[str, str]:
-    """The same of a user's own policy."""
+    """The same for a user's own policy."""
     digest = _digest(_files(type(policy).__mro__))
     return {"policy": digest} if digest else {}
 
 
 def _classes(environment: gym.Env[Any, Any]) -> Iterator[type]:
-    """Of the environment and all its wrappers, with all that they derive from."""
+    """The classes of the environment and all its wrappers, with their base classes."""
     layer = environment
     while True:
         yield from type(layer).__mro__
@@ -39,7 +39,7 @@ def _classes(environment: gym.Env[Any, Any]) -> Iterator[type]:
 
 
 def _files(owners: Iterable[Any]) -> set[Path]:
-    """Taken from code, which knows its file also where a module's name has gone to a worker."""
+    """The files of these classes and functions, from their code: workers may lack the module."""
     files = set()
     for owner in owners:
         if str(owner.__module__).partition(".")[0] in LIBRARIES:
@@ -50,7 +50,7 @@ def _files(owners: Iterable[Any]) -> set[Path]:
 
 
 def _digest(files: Iterable[Path]) -> str:
-    """Of all that can be read; code that was typed in has no file."""
+    """A hash of all files that can be read; code typed at a prompt has none."""
     contents = []
     for file in files:
         try:

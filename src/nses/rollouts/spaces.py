@@ -1,4 +1,4 @@
-"""Between a Gymnasium space and flat vectors of numbers."""
+"""Conversion between Gymnasium spaces and flat vectors of numbers."""
 
 import math
 from collections import OrderedDict
@@ -36,7 +36,7 @@ def input_of(space: spaces.Space[Any]) -> Input:
     """How to flatten observations of a space."""
     found = _input_of(space)
     if found.size < 1:
-        raise UsageError(f"observations must have one number at least, got {space}.")
+        raise UsageError(f"observations must have at least one number, got {space}.")
     return found
 
 
@@ -69,7 +69,7 @@ def output_of(space: spaces.Space[Any]) -> Output:
     """How to turn network outputs into actions of a space. Actions never leave the space."""
     found = _output_of(space)
     if found.size < 1:
-        raise UsageError(f"actions must have one number at least, got {space}.")
+        raise UsageError(f"actions must have at least one number, got {space}.")
     return found
 
 
@@ -95,11 +95,11 @@ def _output_of(space: spaces.Space[Any]) -> Output:
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """A part of a space that has no parts; Dict and Tuple have several."""
+    """A simple space, possibly inside a Dict or Tuple."""
 
     name: str
     space: Any  # Box, Discrete, MultiBinary or MultiDiscrete
-    keys: tuple[Any, ...] = ()  # the way to it
+    keys: tuple[Any, ...] = ()  # the path to it
 
     def of(self, observation: Any) -> Any:
         for key in self.keys:
@@ -108,7 +108,7 @@ class Leaf:
 
 
 def leaves(space: spaces.Space[Any], name: str, keys: tuple[Any, ...] = ()) -> list[Leaf]:
-    """In the order in which Gymnasium flattens them."""
+    """The simple spaces, in the order in which Gymnasium flattens them."""
     match space:
         case spaces.Dict():
             parts = list(space.spaces.items())
@@ -142,19 +142,19 @@ def describe(space: spaces.Space[Any]) -> dict[str, Any]:
     raise UsageError(f"a space of this kind cannot be stored: {space}.")
 
 
-LARGEST = 1 << 24  # numbers in an observation that a file may ask us to make room for
+LARGEST = 1 << 24  # numbers in an observation: a damaged file must not make us allocate more
 
 
 def space_from(description: dict[str, Any]) -> spaces.Space[Any]:
     """The space that `describe` described."""
     match description:
         case {"box": shape} | {"multibinary": shape} if math.prod(shape) > LARGEST:
-            raise UsageError(f"a space of shape {shape} is larger than any that can be used.")
+            raise UsageError(f"a space of shape {shape} is too large to be used.")
         case {"discrete": n} if n > LARGEST:
-            raise UsageError(f"a space of {n} choices is larger than any that can be used.")
+            raise UsageError(f"a space of {n} choices is too large to be used.")
         case {"box": shape, "low": low, "high": high, "dtype": dtype}:
             if not np.issubdtype(np.dtype(dtype), np.number):
-                raise UsageError(f"a Box has numbers, got dtype {dtype!r}.")
+                raise UsageError(f"a Box must hold numbers, got dtype {dtype!r}.")
             low, high = (
                 np.array(bound, np.float64).astype(dtype) * np.ones(shape, dtype)
                 for bound in (low, high)
@@ -167,15 +167,15 @@ def space_from(description: dict[str, Any]) -> spaces.Space[Any]:
         case {"multidiscrete": nvec, "start": start}:
             return spaces.MultiDiscrete(nvec, start=start)
         case {"dict": parts}:
-            # Gymnasium would sort a plain dictionary, and the policy take its inputs in disorder.
+            # Gymnasium would sort a plain dictionary, and the policy's inputs would be reordered.
             return spaces.Dict(OrderedDict((k, space_from(part)) for k, part in parts.items()))
         case {"tuple": parts}:
             return spaces.Tuple([space_from(part) for part in parts])
-    raise UsageError(f"no space is described by {description!r}.")
+    raise UsageError(f"this does not describe a space: {description!r}.")
 
 
 def _bounds(values: NDArray[Any]) -> Any:
-    """Bounds as text, which keeps infinities and every digit; one where all are the same."""
+    """Bounds as text, which keeps infinities and every digit; a single one if all are equal."""
     first = values.reshape(-1)[0]
     if (values == first).all():
         return str(first)

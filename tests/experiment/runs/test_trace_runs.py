@@ -68,9 +68,9 @@ def test_evaluate_and_info_know_traces(tmp_path: Path) -> None:
 
 
 def test_a_distance_that_does_not_fit_the_behavior_is_refused_at_the_start(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="vectors need the distance squared-euclidean or euclid"):
+    with pytest.raises(ValueError, match="vectors, distance must be squared-euclidean or euclid"):
         nses.train("point-trap", distance="ram", run_dir=tmp_path / "run", **SMALL)
-    with pytest.raises(ValueError, match="traces need the distance ram or ram-total, got 'eucl"):
+    with pytest.raises(ValueError, match="traces, distance must be ram or ram-total, got 'eucl"):
         train(tmp_path / "run", distance="euclidean")
     assert not (tmp_path / "run").exists()
 
@@ -107,7 +107,7 @@ def test_ask_and_tell_take_traces() -> None:
 
 def test_tasks_with_traces_pass_their_check() -> None:
     nses.check_task(TASK)
-    with pytest.raises(ValueError, match="traces need the distance ram or ram-total"):
+    with pytest.raises(ValueError, match="traces, distance must be ram or ram-total"):
         nses.check_task(replace(TASK, distance="euclidean"))
-    with pytest.raises(ValueError, match="vectors need the distance"):
+    with pytest.raises(ValueError, match="vectors, distance must be"):
         nses.check_task(nses.Task("calm", Calm, parse_behavior("final-observation"), 10, "ram"))
