@@ -64,7 +64,6 @@ def _told(setup: int) -> bytes:
     return content
 
 
-# Long because it is one conversation: setting up, then a loop over what it is told.
 def _work(connection: Connection, setup: int, descriptors: list[int], slot: int) -> int:
     try:
         content = _told(setup)
