@@ -21,6 +21,7 @@ ELSEWHERE = {
     "execution/output.py": "cli/test_output.py",
     "experiment/analysis/groups.py": "experiment/analysis/test_comparison.py",
     "execution/playing.py": "execution/test_worker.py",
+    "experiment/analysis/simulated.py": "experiment/analysis/test_simulation.py",
     "experiment/doctor.py": "cli/test_doctor.py",
     "experiment/estimate.py": "experiment/settings/test_memory.py",
     "experiment/evaluate.py": "cli/test_evaluate.py",

@@ -123,12 +123,19 @@ def with_choices(kind: type[T], *others: str) -> type[T]:
 
 def configuration(argv: list[str], command: str, description: str) -> "Config":
     """A Config from flags; settings not given come from the recipe."""
+    return configuration_and(argv, command, description, Nothing)[0]
+
+
+def configuration_and(
+    argv: list[str], command: str, description: str, more: type[T]
+) -> tuple["Config", T]:
+    """The same, and the flags of a dataclass besides, all of which have defaults."""
     from nses.experiment.settings.config import Config, changed
     from nses.experiment.settings.recipes import recipe
 
     @with_choices
     @dataclass(frozen=True)
-    class Arguments(Config):
+    class Arguments(Config, more):
         task: Annotated[
             str,
             tyro.conf.Positional,
@@ -152,4 +159,6 @@ def configuration(argv: list[str], command: str, description: str) -> "Config":
     # Only "--help", because tyro's help omits settings that are already on the line.
     argv = ["--help"] if wants_help else argv
     given = parse(Arguments, argv, command, description, arguments(base))
-    return changed(base, {f.name: getattr(given, f.name) for f in fields(Config)})
+    besides = {f.name: getattr(given, f.name) for f in fields(more)}  # type: ignore[arg-type]
+    settings = {f.name: getattr(given, f.name) for f in fields(Config)}
+    return changed(base, settings), more(**besides)

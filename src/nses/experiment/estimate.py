@@ -1,10 +1,10 @@
-"""Estimate what a run will cost on this machine, from a short measurement."""
+"""Estimate what a run will cost, here or on a cluster, from a short measurement."""
 
 import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from rich.console import Console
@@ -12,18 +12,33 @@ from rich.table import Table
 
 from nses.core import archive, moments, noise
 from nses.core.seeding import Purpose, generator
-from nses.core.values import Candidates
+from nses.core.values import Candidates, Floats
+from nses.errors import UsageError
 from nses.execution.backends import BACKENDS
-from nses.execution.cpus import ONE_THREAD
+from nses.execution.cpus import ONE_THREAD, usable_cpus
 from nses.execution.serial import Serial
+from nses.experiment.analysis.machines import RAY, UPDATE, Cluster, Outcome, Tricks, Work, lasting
+from nses.experiment.analysis.simulation import simulate
 from nses.experiment.settings.build import plan_of, policy_of, reference_of, task_of
 from nses.experiment.settings.config import Config
-from nses.experiment.settings.memory import archives_bytes, check_memory, warn_of_memory
+from nses.experiment.settings.memory import (
+    archive_bytes,
+    archives_bytes,
+    check_memory,
+    warn_of_memory,
+)
+from nses.rollouts.policies import Policy
 from nses.rollouts.tasks.task import Task
-from nses.words import duration
+from nses.words import duration, short
 
 MEASURED_SECONDS = 2.0
 SCALING = 0.95  # fraction of the ideal speed that several workers reach on idle cores
+SIMULATED = 50_000  # candidates at most; with more, CPUs only work longer before they wait
+MOST_NODES = 4096
+SHARING = 10  # runs, as many as the paper has of a humanoid experiment
+
+# What the backends do so that no CPU waits.
+ONE_MACHINE, MANY = Tricks(), Tricks(gradient_on_nodes=True, unit=1)
 
 
 @dataclass(frozen=True)
@@ -31,81 +46,121 @@ class Estimate:
     """Time and memory. Untrained policies play the measured episodes; `longest` is the limit."""
 
     parameters: int
-    workers: int
     steps_per_second: float  # of one worker
     episode_steps: float  # of an untrained policy
     step_limit: int
     coordinator: float  # seconds per generation
-    generation: float  # seconds, at the measured length
-    longest_generation: float  # seconds, if every episode reaches the step limit
-    memory: int  # bytes, coordinator and workers, with an archive of the longest episodes
+    now: Outcome  # of a generation, at the measured lengths
+    at_most: Outcome  # of one in which every episode reaches the step limit
+    shared: Outcome | None  # of runs that share a cluster, at the measured lengths
+    memory: int  # bytes on a machine, with an archive of the longest episodes
     generations: int
     episodes: int  # in all
 
     @property
     def total(self) -> float:
-        return self.generations * self.generation
+        return self.generations * self.now.generation
 
     @property
     def longest(self) -> float:
-        return self.generations * self.longest_generation
+        return self.generations * self.at_most.generation
 
 
-def estimate(config: Config) -> Estimate:
-    """Play episodes for two seconds, and sum gradients of the real size."""
+def estimate(config: Config, nodes: int | None = None) -> Estimate:
+    """Play episodes for two seconds, sum a gradient, and simulate generations with both."""
+    cluster = _cluster(config, nodes)
     task = task_of(config)
     check_memory(config, task)
-    warn_of_memory(config, task)
+    if nodes is None:
+        warn_of_memory(config, task)
     policy = policy_of(config, task.facts, reference_of(config, task))
-    processes = BACKENDS[config.backend].workers(config.workers)
-    workers = max(1, processes)
     size = noise.table_size(policy.size)
-    steps, episodes, seconds = 0, 0, 0.0
     with Serial(plan_of(config, task, policy), noise_size=size) as play:
-        table = play.noise
-        noise.fill_table(table, config.seed)
-        while seconds < MEASURED_SECONDS:
-            theta = policy.init(generator(config.seed, 0, episodes, Purpose.POLICY_INIT))
-            epsilon = noise.sample(table, policy.size, 2, config.seed, episodes)
-            seeds = np.array([episodes, episodes + 1])
-            pair = Candidates(
-                theta, moments.initial(policy.moments_size), seeds, config.sigma, epsilon
-            )
-            before = time.perf_counter()
-            lengths = play(pair, archive.empty(0)).lengths
-            if episodes:  # the first pair compiles, or loads what was compiled
-                seconds, steps = seconds + time.perf_counter() - before, steps + int(lengths.sum())
-            episodes += 2
-    speed, length = steps / seconds, steps / (episodes - 2)
-    coordinator = _coordinator_seconds(config, table, policy.size)
-    assessments = 1 + (config.members if config.selection == "fresh" else 0)
-    played = config.n + assessments * config.evaluation_episodes
-    ideal = workers * (SCALING if workers > 1 else 1.0)
-
-    def generation(episode_steps: float) -> float:
-        # The last episodes of a generation keep only some workers busy: half an episode on average.
-        waves = played / ideal + (0.5 if workers > 1 else 0.0)
-        return max(waves, 1.0) * episode_steps / speed + coordinator
-
+        noise.fill_table(play.noise, config.seed)
+        lengths, seconds = _measured(play, policy, config)
+        gradient = _gradient_seconds(config, play.noise, policy.size)
+        noise_bytes = play.noise.nbytes
+    speed = float(lengths.sum()) / seconds
+    crowded = SCALING if cluster.cpus > cluster.nodes else 1.0
+    work = Work(
+        seconds=lengths / (speed * crowded),
+        n=config.n,
+        evaluation_episodes=config.evaluation_episodes,
+        assessments=1 + (config.members if config.selection == "fresh" else 0),
+        members=config.members,
+        parameters=policy.size,
+        gradient=gradient,
+        update=UPDATE,
+        entry=archive_bytes(config, task) // (config.members + config.generations),
+    )
+    tricks = ONE_MACHINE if nodes is None else MANY
+    longest = lasting(work, task.step_limit / (speed * crowded))
+    fixed = config.members * config.evaluation_episodes + config.retest_episodes
     return Estimate(
         parameters=policy.size,
-        workers=workers,
         steps_per_second=speed,
-        episode_steps=length,
+        episode_steps=float(lengths.mean()),
         step_limit=task.step_limit,
-        coordinator=coordinator,
-        generation=generation(length),
-        longest_generation=generation(task.step_limit),
-        memory=_memory(config, policy.size, task, processes, table.nbytes),
+        coordinator=gradient + UPDATE,
+        now=_outcome(work, cluster, tricks),
+        at_most=_outcome(longest, cluster, tricks),
+        shared=None if nodes is None else _outcome(work, cluster, tricks, SHARING),
+        memory=_memory(_of_a_machine(config, cluster), policy.size, task, noise_bytes),
         generations=config.generations,
-        episodes=config.generations * played
-        + config.members * config.evaluation_episodes
-        + config.retest_episodes,
+        episodes=config.generations * work.episodes + fixed,
     )
 
 
-def _coordinator_seconds(config: Config, table: noise.Table, d: int) -> float:
-    """Time of the gradient sum, which grows with n and d: measured on some rows and scaled up."""
+def _cluster(config: Config, nodes: int | None) -> Cluster:
+    """Return this machine, or as many like it as asked for."""
+    if nodes is None:
+        return Cluster(max(1, BACKENDS[config.backend].workers(config.workers)))
+    workers = config.workers or nodes * usable_cpus()
+    if not 1 <= nodes <= min(workers, MOST_NODES):
+        raise UsageError(
+            f"nodes must be at least 1 and at most {MOST_NODES}, with a worker for each, got "
+            f"--nodes {nodes} and --workers {workers}."
+        )
+    return Cluster(workers, nodes, RAY)
+
+
+def _of_a_machine(config: Config, cluster: Cluster) -> Config:
+    """Return the settings of a run that has one of the machines, the largest, for itself."""
+    if cluster.costs is not RAY:
+        return config
+    return replace(config, backend="processes", workers=max(cluster.sizes))
+
+
+def _measured(play: Serial, policy: Policy, config: Config) -> tuple[Floats, float]:
+    """Return the lengths of untrained policies' episodes, and the seconds they took."""
+    lengths: list[Floats] = []
+    episodes, seconds = 0, 0.0
+    while seconds < MEASURED_SECONDS:
+        theta = policy.init(generator(config.seed, 0, episodes, Purpose.POLICY_INIT))
+        epsilon = noise.sample(play.noise, policy.size, 2, config.seed, episodes)
+        seeds = np.array([episodes, episodes + 1])
+        pair = Candidates(theta, moments.initial(policy.moments_size), seeds, config.sigma, epsilon)
+        before = time.perf_counter()
+        played = play(pair, archive.empty(0)).lengths
+        if episodes:  # the first pair compiles, or loads what was compiled
+            seconds += time.perf_counter() - before
+            lengths.append(played.astype(np.float64))
+        episodes += 2
+    return np.concatenate(lengths), seconds
+
+
+def _outcome(work: Work, cluster: Cluster, tricks: Tricks, runs: int = 1) -> Outcome:
+    """Simulate a few generations; if there are very many candidates, with a part of them."""
+    part = replace(work, n=min(work.n, SIMULATED // runs))
+    outcome = simulate(part, cluster, runs=runs, tricks=tricks, generations=3)
+    more = (work.n - part.n) * float(np.mean(work.seconds)) * runs / cluster.cpus
+    busy = outcome.efficiency * outcome.generation + more
+    generation = outcome.generation + more
+    return replace(outcome, generation=generation, efficiency=busy / generation)
+
+
+def _gradient_seconds(config: Config, table: noise.Table, d: int) -> float:
+    """Time of the gradient sum, measured on some rows and scaled up."""
     n = min(config.n, max(2, 2 * (20_000_000 // d)))
     epsilon = noise.sample(table, d, n, config.seed, 0)
     F = np.linspace(-0.5, 0.5, n)
@@ -113,11 +168,12 @@ def _coordinator_seconds(config: Config, table: noise.Table, d: int) -> float:
     epsilon.weighted_sum(F, threads)  # compiles, or loads what was compiled
     before = time.perf_counter()
     epsilon.weighted_sum(F, threads)
-    return (time.perf_counter() - before) * config.n / n + 2e-3
+    return (time.perf_counter() - before) * config.n / n
 
 
-def _memory(config: Config, d: int, task: Task, processes: int, noise_bytes: int) -> int:
+def _memory(config: Config, d: int, task: Task, noise_bytes: int) -> int:
     """Bytes of all processes; the noise is shared, so it counts once."""
+    processes = BACKENDS[config.backend].workers(config.workers)
     members = config.members * d * 3 * 4
     process = _bare_process_bytes()
     archives = archives_bytes(config, task)
@@ -142,27 +198,43 @@ def _bare_process_bytes() -> int:
 
 
 def show(e: Estimate, config: Config, console: Console) -> None:
-    table = Table.grid(padding=(0, 2))
+    cluster, table = e.now.cluster, Table.grid(padding=(0, 2))
     name = f"{config.task} {config.algorithm} --recipe {config.recipe}"
     table.add_row("recipe", f"{name}: {e.generations:,} generations, {e.episodes:,} episodes")
     table.add_row("network", f"{e.parameters:,} parameters")
     table.add_row(
         "speed",
-        f"{e.steps_per_second:,.0f} steps/s per worker, {e.steps_per_second * e.workers:,.0f} "
-        f"with {e.workers}; untrained episodes last {e.episode_steps:,.0f} steps "
+        f"{e.steps_per_second:,.0f} steps/s per worker, {e.steps_per_second * cluster.cpus:,.0f} "
+        f"with {cluster.cpus:,}; untrained episodes last {e.episode_steps:,.0f} steps "
         f"(limit {e.step_limit:,})",
     )
     table.add_row(
         "generation",
-        f"{e.generation:.3g} s, of which {e.coordinator:.2g} s is not simulation",
+        f"{e.now.generation:.3g} s; the gradient alone takes {e.coordinator:.2g} s here",
     )
-    if e.longest > 1.1 * e.total:
+    table.add_row("total", _now_or_at_most(e, duration(e.total), duration(e.longest)))
+    hours = [short(x.core_hours(e.generations)) for x in (e.now, e.at_most)]
+    table.add_row("core-hours", _now_or_at_most(e, *hours))
+    table.add_row("efficiency", _share(e.now))
+    if e.shared is not None:
+        core_hours = short(e.shared.core_hours(e.generations))
         table.add_row(
-            "total",
-            f"{duration(e.total)} at this length, {duration(e.longest)} if all episodes reach "
-            "the limit",
+            f"{SHARING} runs at once",
+            f"{_share(e.shared)}; {core_hours} core-hours each, "
+            f"{duration(e.generations * e.shared.generation)} for all of them",
         )
-    else:
-        table.add_row("total", duration(e.total))
-    table.add_row("memory", f"{e.memory / 1e9:.2f} GB at most")
+    where = "" if e.shared is None else f" on each of {cluster.nodes} nodes"
+    table.add_row("memory", f"{e.memory / 1e9:.2f} GB at most{where}")
     console.print(table, highlight=False, soft_wrap=True)
+
+
+def _now_or_at_most(e: Estimate, now: str, at_most: str) -> str:
+    if e.longest <= 1.1 * e.total:
+        return now
+    return f"{now} at this length, {at_most} if all episodes reach the limit"
+
+
+def _share(outcome: Outcome) -> str:
+    """Say how much of the time CPUs play, and what most of the rest is lost to."""
+    text = f"CPUs play {100 * min(1.0, outcome.efficiency):.1f} % of the time"
+    return text if outcome.efficiency > 0.995 else f"{text}; most of the rest: {outcome.cause}"
