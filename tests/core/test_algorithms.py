@@ -15,7 +15,7 @@ from nses.core.algorithms import (
 from nses.core.archive import empty
 from nses.core.novelty import novelty
 from nses.core.ranks import centered_ranks
-from nses.core.seeding import Purpose, episode_seeds, generator
+from nses.core.seeding import Purpose, assessment_seeds, episode_seeds, generator
 from nses.core.values import Member
 from pseudo_code import as_in_the_paper
 
@@ -235,6 +235,24 @@ def test_the_winner_is_tested_again_on_fresh_episodes():
     best = toy.after(search, 5).best
     f, _ = toy.episodes([best.theta] * 30, episode_seeds(search.seed, 0, 0, Purpose.RETEST, 30))
     np.testing.assert_array_equal(search.retest(best, 30).f, f)
+
+
+def test_every_start_is_played_once_where_there_are_episodes_enough():
+    search = toy.make_search("nsr-es")
+    E = search.hyperparameters.E
+    few = replace(search, starts=tuple(range(100, 100 + E)))
+    orders = [
+        assessment_seeds(few.seed, t, m, Purpose.EVALUATION, E, few.starts).tolist()
+        for t, m in ((1, 0), (2, 0))
+    ]
+    assert orders[0] != orders[1]  # so that b, where it is of the first, is of any start
+    assert [sorted(order) for order in orders] == [list(few.starts)] * 2
+    best = toy.after(few, 3).best
+    f, _ = toy.episodes([best.theta] * E, np.array(few.starts))
+    np.testing.assert_array_equal(few.retest(best, E + 5).f, f)
+    assert best.score == pytest.approx(f.mean(), rel=1e-14)
+    many = replace(search, starts=tuple(range(E + 1)))
+    assert toy.after(many, 3).best.score == toy.after(search, 3).best.score
 
 
 def test_moments_of_contributing_candidates_go_to_their_member():

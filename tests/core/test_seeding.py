@@ -1,6 +1,6 @@
 import numpy as np
 
-from nses.core.seeding import Purpose, episode_seeds, generator
+from nses.core.seeding import Purpose, episode_seeds, evaluation_seeds, generator, is_exact
 
 
 def test_the_same_arguments_give_the_same_numbers():
@@ -64,3 +64,14 @@ def test_episode_seeds_have_31_bits():
     seeds = episode_seeds(1, 2, 3, Purpose.EPISODE, 10_000)
     assert seeds.min() >= 0
     assert 1 << 30 < seeds.max() < 1 << 31
+
+
+def test_an_evaluation_plays_each_start_once_if_it_has_episodes_enough():
+    arguments, starts = (1, 2, 3, Purpose.RETEST), (9, 4)
+    for n in (2, 3, 4):
+        assert evaluation_seeds(*arguments, n, starts).tolist() == [9, 4]
+        assert is_exact(n, starts)
+    for n, known in ((1, starts), (4, ())):
+        drawn = episode_seeds(*arguments, n)
+        np.testing.assert_array_equal(evaluation_seeds(*arguments, n, known), drawn)
+        assert not is_exact(n, known)

@@ -1,5 +1,6 @@
 """Runs that see pixels: a reference batch that stays with them, and the same bits everywhere."""
 
+import json
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import nses
+from nses.cli import main
 from nses.core.seeding import Purpose, episode_seeds
 from nses.experiment.evaluate import evaluate
 from nses.experiment.runs.run import REFERENCE
@@ -58,6 +60,27 @@ def test_a_policy_gets_in_gymnasium_what_evaluate_says(seaquest):
         trace.append(info["ram"])
     assert (total, len(trace)) == (tested.returns[0], tested.lengths[0])
     np.testing.assert_array_equal(trace, tested.behaviors)
+
+
+def test_an_evaluation_of_all_starts_is_exact_and_sticky_actions_are_not(seaquest, capsys):
+    exact = [evaluate(seaquest, episodes=n, seed=seed) for n, seed in ((30, 0), (31, 1))]
+    assert exact[0].returns.tobytes() == exact[1].returns.tobytes()
+    np.testing.assert_array_equal(exact[0].lengths, exact[1].lengths)
+    assert all("so it is exact" in str(tested) for tested in exact)
+    words = ["evaluate", str(seaquest.path), "--episodes", "1", "--json"]
+    assert main([*words, "--environment", "noops=1"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["exact"], said["environment"]) == (True, ["noops=1"])
+    assert said["returns"] == [exact[0].returns[0]]
+    sticky = [evaluate(seaquest, episodes=1, seed=s, environment={"sticky": 0.25}) for s in (0, 1)]
+    assert not any(tested.exact for tested in sticky)
+    assert sticky[0].behaviors.tobytes() != sticky[1].behaviors.tobytes()
+
+
+def test_the_best_policy_of_a_game_is_tested_with_sticky_actions_and_later_starts(seaquest):
+    assert [*seaquest.variations] == ["sticky actions 0.25", "no-ops 31-60"]
+    assert all(len(returns) == 1 for returns in seaquest.variations.values())
+    assert (len(seaquest.starts), seaquest.exact) == (30, False)
 
 
 def test_e7_a_trained_policy_acts_without_ale_py(seaquest):

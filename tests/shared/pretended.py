@@ -61,6 +61,8 @@ def make_run(
     behaviors=None,
     pace=1.0,
     scale="laptop",
+    starts=(),
+    variations=None,
     **settings,
 ):
     """A run whose updated members scored so; it has ended if there is a re-test.
@@ -72,7 +74,8 @@ def make_run(
     given = {"seed": seed, "generations": total, **settings}
     config = changed(recipe(task, scale, algorithm), given)
     path.mkdir(parents=True)
-    write_config(path, config, Facts(BOX, BOX, 0 if behaviors is False else 2), False)
+    facts = Facts(BOX, BOX, 0 if behaviors is False else 2)
+    write_config(path, config, facts, False, starts=starts)
     best = np.maximum.accumulate(np.array([-np.inf, *scores]))[1:].tolist()
     records = []
     for t, score in enumerate(scores, start=1):
@@ -84,13 +87,14 @@ def make_run(
         )
     write_metrics(path, records)
     if retest is not None:
-        _test(path, best[-1], total, list(retest))
+        _test(path, best[-1], total, list(retest), variations)
     return load(path)
 
 
-def _test(path, score, generation, retest):
+def _test(path, score, generation, retest, variations=None):
     best = Best(np.zeros(3, np.float32), initial(6), np.zeros(2), score, generation, 0)
     extra = {"retest": json.dumps(retest), "generation": str(generation)}
+    extra |= {"variations": json.dumps(variations)} if variations else {}
     save_best(path / "best.safetensors", best, extra)
 
 

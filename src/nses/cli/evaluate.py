@@ -14,6 +14,9 @@ class Arguments:
     """How many episodes."""
     seed: int = 0
     """Chooses the episodes."""
+    environment: tuple[str, ...] = ()
+    """Environment arguments that differ from those of the run, as NAME=VALUE: of a game,
+    sticky=0.25 makes actions stick, and least_noops=31 noops=60 begins it later."""
     json: bool = False
     """Print JSON instead of text."""
 
@@ -22,9 +25,13 @@ def command(argv: list[str]) -> int:
     given = parse(Arguments, argv, "evaluate", "Play fresh episodes with a trained policy.")
     from nses.experiment.evaluate import evaluate
     from nses.experiment.runs.run import load
+    from nses.experiment.settings.config import arguments_of
 
     console = terminal()
-    tested = evaluate(load(given.run), given.policy, given.episodes, given.seed)
+    arguments = arguments_of(given.environment) if given.environment else None
+    tested = evaluate(
+        load(given.run), given.policy, given.episodes, given.seed, environment=arguments
+    )
     if given.json:
         asked = {name: value for name, value in asdict(given).items() if name != "json"}
         print(json.dumps({**asked, **tested.summary}))

@@ -14,7 +14,7 @@ from nses.core.noise import Table, sample
 from nses.core.novelty import novelty
 from nses.core.optimizers import OPTIMIZERS
 from nses.core.ranks import centered_ranks
-from nses.core.seeding import Purpose, episode_seeds, generator
+from nses.core.seeding import Purpose, assessment_seeds, episode_seeds, evaluation_seeds, generator
 from nses.core.selection import SELECTIONS, select
 from nses.core.traces import is_trace
 from nses.core.values import (
@@ -124,6 +124,7 @@ class Search:
     noise: Table
     evaluate: Evaluate
     threads: int = 1  # for the gradient sum; any number gives the same bits
+    starts: tuple[int, ...] = ()  # a seed for each start of an episode, if there are finitely many
 
     def init(self) -> State:
         """M members, each initialised differently; their behaviors are the first in the archive."""
@@ -244,14 +245,14 @@ class Search:
 
     def retest(self, best: Best, episodes: int) -> Evaluation:
         """Fresh episodes of the best policy: its score is a maximum of noisy means, so too high."""
-        seeds = episode_seeds(self.seed, 0, 0, Purpose.RETEST, episodes)
+        seeds = evaluation_seeds(self.seed, 0, 0, Purpose.RETEST, episodes, self.starts)
         return self.evaluate(Candidates(best.theta, best.moments, seeds), archive.empty(0))
 
     def _assess(
         self, member: Member, t: int, m: int, A: Archive, purpose: Purpose = Purpose.EVALUATION
     ) -> "Assessment":
         """f and b of an unperturbed member: means over E episodes; if b is a trace, the first."""
-        seeds = episode_seeds(self.seed, t, m, purpose, self.hyperparameters.E)
+        seeds = assessment_seeds(self.seed, t, m, purpose, self.hyperparameters.E, self.starts)
         e = self.evaluate(Candidates(member.theta, member.moments, seeds), A)
         assert e.b is not None
         played = np.isfinite(e.f)

@@ -1,5 +1,6 @@
 """The source of every random number: (run seed, purpose, generation, index)."""
 
+from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
@@ -27,6 +28,32 @@ def generator(seed: int, generation: int, index: int, purpose: Purpose) -> np.ra
     """The random numbers of one purpose, a pure function of the four arguments."""
     sequence = np.random.SeedSequence(seed, spawn_key=(int(purpose), generation, index))
     return np.random.Generator(np.random.Philox(sequence))
+
+
+def is_exact(n: int, starts: Sequence[int]) -> bool:
+    """Whether n episodes are enough to play each start of a task, if these are finitely many."""
+    return 0 < len(starts) <= n
+
+
+def evaluation_seeds(
+    seed: int, generation: int, index: int, purpose: Purpose, n: int, starts: Sequence[int]
+) -> NDArray[np.int64]:
+    """Of n episodes that measure a policy, or of each start once where n are enough for that.
+
+    More than once would be the same episodes again.
+    """
+    if is_exact(n, starts):
+        return np.array(starts, np.int64)
+    return episode_seeds(seed, generation, index, purpose, n)
+
+
+def assessment_seeds(
+    seed: int, generation: int, index: int, purpose: Purpose, n: int, starts: Sequence[int]
+) -> NDArray[np.int64]:
+    """The same, but starts come in an order that is drawn: of traces, the first one is b."""
+    seeds = evaluation_seeds(seed, generation, index, purpose, n, starts)
+    shuffled = is_exact(n, starts)
+    return generator(seed, generation, index, purpose).permutation(seeds) if shuffled else seeds
 
 
 def episode_seeds(

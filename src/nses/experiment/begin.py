@@ -104,7 +104,7 @@ def _begin(directory: Path, config: Config, task: Task, own: bool, policy: Polic
         )
     if os.path.lexists(directory / CONFIG):
         _refuse_another(directory, _differences(config, task, policy, load(directory)))
-    write_config(directory, config, task.facts, own, _name_of(policy))
+    write_config(directory, config, task.facts, own, _name_of(policy), task.starts)
 
 
 def _holds_something(file: Path) -> bool:

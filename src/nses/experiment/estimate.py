@@ -95,7 +95,8 @@ def estimate(config: Config, nodes: int | None = None) -> Estimate:
     )
     tricks = ONE_MACHINE if nodes is None else MANY
     longest = lasting(work, task.step_limit / (speed * crowded))
-    fixed = config.members * config.evaluation_episodes + config.retest_episodes
+    tests = config.retest_episodes * (1 + len(task.variations))
+    fixed = config.members * config.evaluation_episodes + tests
     return Estimate(
         parameters=policy.size,
         steps_per_second=speed,

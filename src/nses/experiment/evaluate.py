@@ -1,5 +1,6 @@
-"""Play fresh episodes with a trained policy."""
+"""Play fresh episodes with a trained policy, or all that there are."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from nses.core import archive
 from nses.core.archive import Characterization
-from nses.core.seeding import Purpose, episode_seeds
+from nses.core.seeding import Purpose, evaluation_seeds, is_exact
 from nses.core.traces import is_trace
 from nses.core.values import Candidates
 from nses.errors import UsageError
@@ -17,7 +18,8 @@ from nses.execution.serial import Serial
 from nses.experiment.runs.encoding import standard
 from nses.experiment.runs.place import same_place
 from nses.experiment.runs.run import Run, load
-from nses.experiment.settings.build import plan_of
+from nses.experiment.settings.build import plan_of, task_of
+from nses.experiment.settings.config import changed
 from nses.rollouts.tasks.task import Task
 from nses.words import short
 
@@ -29,6 +31,7 @@ class Tested:
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
     behaviors: Characterization
+    exact: bool = False  # whether they are all that there are, each start once
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -36,6 +39,8 @@ class Tested:
         f = self.returns
         return standard(
             {
+                "episodes": len(f),
+                "exact": self.exact,
                 "mean": float(f.mean()),
                 "std": float(f.std()),
                 "min": float(f.min()),
@@ -48,8 +53,11 @@ class Tested:
 
     def __str__(self) -> str:
         f = self.returns
+        over = f"over {len(f)} fresh episodes"
+        if self.exact:
+            over = f"over all {len(f)} starts of an episode, so it is exact"
         return (
-            f"mean return {short(f.mean())} ± {short(f.std())} over {len(f)} fresh episodes "
+            f"mean return {short(f.mean())} ± {short(f.std())} {over} "
             f"(lowest {short(f.min())}, highest {short(f.max())}), "
             f"{self.lengths.mean():.0f} steps on average"
         )
@@ -61,16 +69,30 @@ def evaluate(
     episodes: int = 30,
     seed: int = 0,
     task: Task | None = None,
+    environment: Mapping[str, Any] | None = None,
 ) -> Tested:
-    """Play episodes that training has not seen; `seed` chooses them."""
+    """Play episodes that training has not seen; `seed` chooses them.
+
+    If a task has finitely many starts and `episodes` are enough, each start is played once instead,
+    whatever the seed. `environment` changes arguments of the environment.
+    """
     if episodes < 1:
         raise UsageError(f"episodes must be at least 1, got {episodes}.")
     run = run if isinstance(run, Run) else load(run)
     theta, moments = run.parameters(policy)
-    chosen = run.task(task)
+    chosen = run.task(task) if environment is None else _changed(run, task, environment)
     plan = plan_of(run.config, chosen, run.family)
-    seeds = episode_seeds(run.config.seed, seed, 0, Purpose.FRESH_EPISODES, episodes)
+    seeds = evaluation_seeds(
+        run.config.seed, seed, 0, Purpose.FRESH_EPISODES, episodes, chosen.starts
+    )
     with same_place(), Serial(plan) as play:
         e = play(Candidates(theta, moments, seeds), archive.empty(0))
     assert e.b is not None
-    return Tested(e.f, e.lengths, e.b)
+    return Tested(e.f, e.lengths, e.b, is_exact(episodes, chosen.starts))
+
+
+def _changed(run: Run, task: Task | None, arguments: Mapping[str, Any]) -> Task:
+    """The task of a run with other arguments of its environment."""
+    run.task(task)  # it may have to be brought along
+    both = {**run.config.environment_arguments, **arguments}
+    return task_of(changed(run.config, {"environment": both}), task)

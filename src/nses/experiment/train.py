@@ -22,10 +22,11 @@ from nses.experiment.runs.endings import write_ending
 from nses.experiment.runs.journal import Journal
 from nses.experiment.runs.place import absolute, same_place
 from nses.experiment.runs.run import Run, load
-from nses.experiment.settings.build import search_of, task_of
+from nses.experiment.settings.build import policy_of, search_of, task_of
 from nses.experiment.settings.config import Config, changed, to_dict
 from nses.experiment.settings.memory import check_memory, warn_of_memory
 from nses.experiment.settings.recipes import recipe as recipe_of
+from nses.experiment.variations import returns_in_variations
 from nses.rollouts.episode import Interrupted
 from nses.rollouts.policies import Policy
 from nses.rollouts.policy_conformance import check_policy
@@ -133,14 +134,19 @@ def _pursue(
         if policy is None:
             reference = reference_for(directory, config, task, state is not None)
         stop = stack.enter_context(Interruption())
-        search = stack.enter_context(search_of(config, task, stop, reference, policy))
+        workers = stack.enter_context(ExitStack())
+        search = workers.enter_context(search_of(config, task, stop, reference, policy))
+        search = replace(search, starts=load(directory).starts)  # as it was begun
         try:
             if state is None or state.generation < config.generations:
                 state = _generations(search, state, config, directory, stop, listener)
             if state.generation < config.generations:  # the listener stopped it
                 return
             tested = search.retest(state.best, config.retest_episodes)
-            write_ending(directory, state, tested)
+            workers.close()
+            policy = policy_of(config, task.facts, reference, policy)
+            varied = returns_in_variations(config, task, policy, state.best, stop)
+            write_ending(directory, state, tested.f, varied)
         except Interrupted:
             assert stop.signum is not None
             stopped = Stopped(stop.signum)

@@ -228,7 +228,8 @@ def test_a_game_that_ends_at_fire_starts_again():
         def __getattr__(self, name):
             return getattr(ale, name)
 
-    env.emulator.noops, ale, env.emulator.ale = 1, env.emulator.ale, Ending()
+    env.emulator.chance = atari.Chance(noops=1)
+    ale, env.emulator.ale = env.emulator.ale, Ending()
     observation, info = env.reset(seed=0)
     assert not env.emulator.over
     assert info["episode_frame_number"] == 1  # FIRE and the next action both ended it
@@ -274,6 +275,42 @@ def test_infos_keep_their_ram():
     assert kept.dtype == np.uint8
     np.testing.assert_array_equal(before["ram"], kept)
     assert (after["ram"] != kept).any()
+
+
+def test_episodes_can_begin_later():
+    env = atari.AtariEnv("freeway", noops=60, least_noops=31)
+    drawn = {env.reset(seed=seed)[1]["episode_frame_number"] for seed in range(300)}
+    assert drawn == set(range(31, 61))
+
+
+def test_a_quarter_of_the_frames_repeats_the_action_before_as_the_seed_says():
+    def executed(seed):
+        acted.clear()
+        env.reset(seed=seed)
+        acted.clear()
+        for step in range(250):
+            env.step(1 + step % 2)
+        return list(acted)
+
+    class Recorder:
+        def act(self, action):
+            acted.append(action)
+            return ale.act(action)
+
+        def __getattr__(self, name):
+            return getattr(ale, name)
+
+    acted = []
+    env = atari.AtariEnv("freeway", sticky=0.25)
+    ale, env.emulator.ale = env.emulator.ale, Recorder()
+    first, again, other = (executed(seed) for seed in (1, 1, 2))
+    assert first == again != other
+    asked = [env.emulator.actions[1 + step % 2] for step in range(250) for _ in range(4)]
+    # A frame can only show a repetition where the action has changed: the first of a step.
+    changed = [a != b for a, b in zip(first[4::4], asked[4::4], strict=True)]
+    assert 0.15 < np.mean(changed) < 0.35
+    env.emulator.chance = atari.Chance()
+    assert executed(1) == asked
 
 
 @pytest.mark.parametrize("noops", [0, -3, 1.5, None])

@@ -70,6 +70,30 @@ def test_the_player_plays_the_episodes_of_the_environment(behavior):
         assert ours.length == 50
 
 
+def test_the_player_plays_the_variations_of_the_environment():
+    task = make_task("atari:freeway", max_steps=30)
+    assert [*task.variations] == ["sticky actions 0.25", "no-ops 31-60"]
+    for variation in task.variations.values():
+        assert (variation.step_limit, variation.variations) == (30, {})
+        for ours, theirs in both_ways(variation, Eye(3), [1]):
+            assert_same_episode(ours, theirs)
+
+
+def test_a_game_has_as_many_episodes_as_noops_unless_actions_stick():
+    task = make_task("atari:freeway", max_steps=3)
+    sticky, later = task.variations.values()
+    assert (len(task.starts), sticky.starts, len(later.starts)) == (30, (), 30)
+    policy = Eye(3)
+    theta, played = policy.init(np.random.default_rng(0)), player(task, policy)
+
+    def episodes(seeds):
+        return {played.play(theta, initial(PIXELS), seed).behavior.tobytes() for seed in seeds}
+
+    assert len(episodes(task.starts)) == 30
+    assert episodes(task.starts) == episodes(range(200))
+    assert make_task("atari:freeway", noops=1).starts == (0,)
+
+
 def test_e15_traces_are_as_long_as_their_episodes():
     task, lengths = make_task("atari:frostbite", max_steps=300), []
     for ours, theirs in both_ways(task, Eye(18), (1, 2)):

@@ -45,3 +45,10 @@ def test_a_behavior_that_fails_is_named():
     task = Task("calm", Calm, Behavior("odd", lambda observation, info: 1 // 0), 10)
     with pytest.raises(ValueError, match="behavior 'odd' failed: ZeroDivisionError"):
         _ = task.facts
+
+
+@pytest.mark.parametrize("starts", [30, [1, 2], (1, 1), (-1,), (2**31,), (0.5,), ("0",)])
+def test_starts_are_different_seeds(starts):
+    assert Task("calm", Calm, LAST, 10, starts=(0, 2**31 - 1)).starts == (0, 2**31 - 1)
+    with pytest.raises(ValueError, match="starts must be a tuple of different seeds"):
+        Task("calm", Calm, LAST, 10, starts=starts)

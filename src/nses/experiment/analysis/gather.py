@@ -62,7 +62,8 @@ def refuse_odd(story: Story) -> None:
     refuse_odd_records(story.run, story.records)
     ending = story.ending or read_ending(story.run.path)  # raises if it is damaged
     if ending is not None:
-        numbers = [x for x in (ending.best.score, *ending.returns) if np.isfinite(x)]
+        varied = [x for returns in ending.variations.values() for x in returns]
+        numbers = [x for x in (ending.best.score, *ending.returns, *varied) if np.isfinite(x)]
         _refuse_large(numbers, "its re-test")
 
 

@@ -66,6 +66,11 @@ class Story:
         return float(self.column("best")[-1]) if self.records else np.nan
 
     @property
+    def variations(self) -> dict[str, list[float]]:
+        """Returns of the best policy in variations of the task, by name, once the run has ended."""
+        return self.ending.variations if self.done and self.ending is not None else {}
+
+    @property
     def tested(self) -> float:
         """The mean of the best policy in fresh episodes, free of selection bias; NaN until then."""
         return float(np.mean(self.retest)) if self.done else np.nan

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from nses.core.seeding import is_exact
 from nses.core.values import State
 from nses.experiment.runs.run import Run
 from nses.experiment.settings.build import has_pixels
 from nses.experiment.settings.command import changes_of, train_command
+from nses.experiment.showing.results import certainty, episodes, in_variations, retest_of
 from nses.rollouts.spaces import leaves
 from nses.words import short
 
@@ -100,26 +102,34 @@ def _results(run: Run, which: str) -> str:
     best, retest = now.best, now.retest
     score = (
         f"Best score: **{short(best.score)}**, the mean of {_episodes(run)} in generation "
-        f"{best.generation} (member {best.member}). It is the maximum of many noisy means, so it "
-        "is too optimistic."
+        f"{best.generation} (member {best.member}). It is {certainty(run)}."
     )
     if not retest:
         return f"{score}\n\nThe run has not finished, so there is no re-test yet."
-    mean, std, ends = float(np.mean(retest)), float(np.std(retest)), interval(retest)
+    elsewhere = in_variations(now.variations).items()
+    varied = [f"With {name}: **{mean}** {how}." for name, (mean, how) in elsewhere]
+    fresh = [] if run.exact else [_retest(run, retest)]
+    return "\n\n".join([score, *fresh, *varied])
+
+
+def _retest(run: Run, retest: Sequence[float]) -> str:
+    if is_exact(run.config.retest_episodes, run.starts):
+        mean, how = retest_of(run, retest)
+        return f"Re-test: **{mean}**, {how} of an episode."
+    average, std, ends = float(np.mean(retest)), float(np.std(retest)), interval(retest)
     between = (
         f"; 95 % interval of the mean (Student's t): {short(ends[0])} to {short(ends[1])}"
         if ends
         else ""
     )
-    count = f"{len(retest)} fresh episode{'s' if len(retest) > 1 else ''}"
     return (
-        f"{score}\n\nRe-test: **{short(mean)} ± {short(std)}**, mean and standard deviation of the "
-        f"returns of {count}{between}."
+        f"Re-test: **{short(average)} ± {short(std)}**, mean and standard deviation of the "
+        f"returns of {episodes(len(retest), 'fresh ')}{between}."
     )
 
 
 def _episodes(run: Run) -> str:
-    count = run.config.evaluation_episodes
+    count = len(run.starts) if run.exact else run.config.evaluation_episodes
     return f"{count} episodes" if count > 1 else "one episode"
 
 

@@ -30,6 +30,8 @@ LARGEST_CONFIG = 64 << 20  # bytes
 LARGEST_BEHAVIOR = 1 << 24  # numbers
 DEEPEST = 50  # nested tables in a configuration
 MOST_VERSIONS = 100
+MOST_STARTS = 10**6
+LARGEST_SEED = 2**31 - 1
 LONGEST_TEXT = 2000  # characters of a command line or a version that are shown
 RECORDED = ("numpy", "numba", "scipy", "gymnasium", "mujoco", "ale-py", "nses")
 
@@ -51,6 +53,7 @@ class Document:
     own_task: bool  # whether the task was passed as an object and cannot be found by name
     own_policy: str  # the class of the policy if it was passed as an object, else empty
     resumptions: tuple[Resumption, ...]
+    starts: tuple[int, ...]  # seeds of all starts of an episode, where evaluations play each
 
 
 def read_document(path: Path) -> Document:
@@ -68,6 +71,7 @@ def read_document(path: Path) -> Document:
             {part: _shortened(sources[part]) for part in PARTS if part in sources},
         )
         versions = _versions(document)
+        starts = _starts(document)
     except Exception as error:  # of any kind: Gymnasium's spaces use assert
         words = str(error) or type(error).__name__
         raise CheckpointRefused(
@@ -81,6 +85,7 @@ def read_document(path: Path) -> Document:
         bool(document.get("own_task", False)),
         _shortened(document.get("own_policy", "")),
         tuple(_resumption(r) for r in document.get("resumed", []) if isinstance(r, dict)),
+        starts,
     )
 
 
@@ -89,6 +94,14 @@ def _versions(document: dict[str, Any]) -> dict[str, str]:
     if len(versions) > MOST_VERSIONS:
         raise ValueError(f"it names {len(versions):,} versions.")
     return {_shortened(name): _shortened(v) for name, v in versions.items()}
+
+
+def _starts(document: dict[str, Any]) -> tuple[int, ...]:
+    """None in a run that is older than them: its evaluations draw their starts."""
+    starts = list(document.get("starts", []))
+    if len(starts) > MOST_STARTS:
+        raise ValueError(f"it names {len(starts):,} starts.")
+    return tuple(encoding.count(seed, LARGEST_SEED) for seed in starts)
 
 
 def _resumption(said: dict[str, Any]) -> Resumption:
@@ -136,7 +149,12 @@ def _shortened(value: object) -> str:
 
 
 def write_config(
-    path: Path, config: Config, facts: Facts, own_task: bool, own_policy: str = ""
+    path: Path,
+    config: Config,
+    facts: Facts,
+    own_task: bool,
+    own_policy: str = "",
+    starts: tuple[int, ...] = (),
 ) -> None:
     """Write the settings of a new run, and everything its results depend on."""
     document = {
@@ -146,6 +164,7 @@ def write_config(
         "own_policy": own_policy,
         "spaces": spaces_of(facts),
         "versions": current_versions(),
+        "starts": list(starts),
         "sources": facts.sources,
         "command": shlex.join(sys.argv),
         "resumed": [],

@@ -4,10 +4,11 @@ import json
 import logging
 import math
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from nses.core.values import Best, Evaluation, State
+from nses.core.values import Best, Floats, State
 from nses.experiment.runs import checkpoint
 from nses.experiment.runs.formats import NewerFormat
 from nses.experiment.runs.storage import CheckpointRefused
@@ -16,6 +17,7 @@ log = logging.getLogger("nses")
 
 BEST = "best.safetensors"
 ARCHIVE = "archive.safetensors"
+MOST_VARIATIONS, LONGEST_NAME = 20, 80  # of a task that are shown
 UNKNOWN = -1  # the generation of an ending whose file does not record it (older runs)
 
 
@@ -29,6 +31,7 @@ class Ending:
     best: Best
     returns: list[float]
     generation: int
+    variations: dict[str, list[float]] = field(default_factory=dict)  # returns in these, by name
 
     def tests(self, best: Best) -> bool:
         """Whether the returns are of this policy: a run that continued may have a better one."""
@@ -43,17 +46,32 @@ def read_ending(directory: Path) -> Ending | None:
     best, extra = checkpoint.load_best(file)
     try:
         returns = [float(x) for x in json.loads(extra["retest"])]
+        variations = _variations(json.loads(extra.get("variations", "{}")))
         generation = max(UNKNOWN, int(extra.get("generation", UNKNOWN)))
     except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise CheckpointRefused(f"{file} was refused: it has no re-test ({error}).") from error
-    return Ending(best, [x for x in returns if math.isfinite(x)], generation)
+    return Ending(best, _played(returns), generation, variations)
 
 
-def write_ending(directory: Path, state: State, tested: Evaluation) -> None:
+def _variations(said: dict[str, list[float]]) -> dict[str, list[float]]:
+    if len(said) > MOST_VARIATIONS:
+        raise ValueError(f"{len(said):,} variations")
+    return {name[:LONGEST_NAME]: _played([float(x) for x in said[name]]) for name in said}
+
+
+def _played(returns: list[float]) -> list[float]:
+    """Those of episodes that did not fail."""
+    return [x for x in returns if math.isfinite(x)]
+
+
+def write_ending(
+    directory: Path, state: State, tested: Floats, varied: Mapping[str, Floats]
+) -> None:
     """Write the archive and the best policy, in this order: the policy marks the run as ended."""
     checkpoint.save_archive(directory / ARCHIVE, state.archive)
-    returns = json.dumps([float(x) for x in tested.f])
-    extra = {"retest": returns, "generation": str(state.generation)}
+    extra = {"retest": json.dumps(tested.tolist()), "generation": str(state.generation)}
+    if varied:
+        extra["variations"] = json.dumps({name: f.tolist() for name, f in varied.items()})
     checkpoint.save_best(directory / BEST, state.best, extra)
 
 

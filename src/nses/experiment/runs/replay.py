@@ -10,7 +10,7 @@ from nses.core.algorithms import Search
 from nses.core.archive import Archive, Characterization
 from nses.core.moments import Moments
 from nses.core.noise import fill_table, table_size
-from nses.core.seeding import Purpose, episode_seeds
+from nses.core.seeding import Purpose, assessment_seeds
 from nses.core.traces import is_trace
 from nses.core.values import Candidates, Evaluation, Member, Vector
 from nses.errors import UsageError
@@ -94,9 +94,14 @@ def rebuild(
         m = chosen if member is None else member
         rebuilt = _member(run, search, lines, generation, m)
         since = max((t for t, line in lines.items() if line.member == m), default=0)
-        seeds = episode_seeds(
-            run.config.seed, since, m, Purpose.EVALUATION, run.config.evaluation_episodes
-        )  # those after its last update
+        seeds = assessment_seeds(
+            run.config.seed,
+            since,  # its last update
+            m,
+            Purpose.EVALUATION,
+            run.config.evaluation_episodes,
+            run.starts,
+        )
         episodes = Candidates(rebuilt.theta, rebuilt.moments, seeds)
         score = _score(run, since, m)
         return Replay(generation, m, None, rebuilt.theta, rebuilt.moments, episodes, score)

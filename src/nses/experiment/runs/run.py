@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nses.core.archive import Archive, archive_of
 from nses.core.moments import Moments
+from nses.core.seeding import is_exact
 from nses.core.values import Best, State
 from nses.errors import UsageError
 from nses.experiment.runs import checkpoint
@@ -50,6 +51,7 @@ class Run:
     own_policy: str = ""  # the class of the policy if it was passed as an object, else empty
     brought: Policy | None = field(default=None, repr=False, compare=False)  # that object
     resumptions: tuple[Resumption, ...] = ()
+    starts: tuple[int, ...] = ()  # seeds of all starts, where evaluations play each of them
 
     def policy(self, which: str = "best") -> "TrainedPolicy":
         """A policy as a function of an observation.
@@ -93,6 +95,11 @@ class Run:
         """The lines of metrics.jsonl."""
         return read_metrics(self.path / METRICS)[0]
 
+    @property
+    def exact(self) -> bool:
+        """Whether every score is the mean over all starts that there are."""
+        return is_exact(self.config.evaluation_episodes, self.starts)
+
     def look(self) -> Snapshot:
         """What its files hold now, each read once; the properties below read them again."""
         return Snapshot(self.path, self.config.generations, self._say)
@@ -121,6 +128,11 @@ class Run:
     def retest(self) -> list[float]:
         """Returns of the best policy in fresh episodes; empty until the run has ended."""
         return self.look().retest
+
+    @property
+    def variations(self) -> dict[str, list[float]]:
+        """Returns of the best policy in variations of the task, by name, once the run has ended."""
+        return self.look().variations
 
     @property
     def ending(self) -> Ending | None:
@@ -236,4 +248,5 @@ def load(directory: str | Path, policy: Policy | None = None) -> Run:
         said.own_policy,
         policy,
         said.resumptions,
+        said.starts,
     )

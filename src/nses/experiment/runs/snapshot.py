@@ -90,6 +90,12 @@ class Snapshot:
         return end.returns if end is not None and end.tests(self.best) else []
 
     @property
+    def variations(self) -> dict[str, list[float]]:
+        """Returns of the best policy in variations of the task, by name, once the run has ended."""
+        end = self.ending
+        return end.variations if end is not None and self.retest else {}
+
+    @property
     def finished(self) -> bool:
         """Whether all generations are done and the best policy is re-tested."""
         end = self.ending

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -133,7 +134,8 @@ def search_of(
     )
     with closing(BACKENDS[config.backend].start(plan, setup)) as backend:
         fill_table(backend.noise, config.seed)  # while the workers start
-        yield search_with(config, policy, task.distance, backend.noise, backend)
+        search = search_with(config, policy, task.distance, backend.noise, backend)
+        yield replace(search, starts=task.starts)
 
 
 def search_with(

@@ -3,7 +3,7 @@
 import difflib
 import json
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from numbers import Integral, Real
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -160,8 +160,16 @@ class Config:
     @property
     def environment_arguments(self) -> dict[str, Any]:
         """The NAME=VALUE pairs, each value read as JSON if possible."""
-        pairs = (pair.partition("=") for pair in self.environment)
-        return {name: value_of(f"environment {name}", text) for name, _, text in pairs}
+        return arguments_of(self.environment)
+
+
+def arguments_of(environment: Iterable[str]) -> dict[str, Any]:
+    """NAME=VALUE pairs, each value read as JSON if possible; UsageError for anything else."""
+    pairs = {pair: pair.partition("=") for pair in environment}
+    for pair, (name, equals, _) in pairs.items():
+        if not name or not equals:
+            raise UsageError(f"environment takes NAME=VALUE, got {pair!r}.")
+    return {name: value_of(f"environment {name}", text) for name, _, text in pairs.values()}
 
 
 def value_of(name: str, text: str) -> Any:

@@ -14,7 +14,11 @@ from nses.experiment.showing.drawing import HUES, INK, Color, colors_of
 MEDIAN_WIDTH, RUN_WIDTH = 2.5, 1.3  # of lines, in pixels of a page
 BAND, RUN = 0.18, 0.75  # opacity of an interval, and of one run among many
 
-LUCKY = "The best score so far is the maximum of noisy means, so it is too optimistic."
+LUCKY = (
+    "The best score so far is the maximum of noisy means, so it is too optimistic, unless an "
+    "evaluation plays all starts of an episode."
+)
+EXACT = "The best score so far is exact: the mean over all starts of an episode."
 MEDIANS = (
     "Median over the runs and its bootstrapped 95 % interval; dashed where some runs have not got "
     "that far."

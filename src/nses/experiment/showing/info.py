@@ -9,6 +9,7 @@ from nses.experiment.runs import checkpoint
 from nses.experiment.runs.run import Run
 from nses.experiment.settings.command import changes_of
 from nses.experiment.settings.recipes import GENERAL
+from nses.experiment.showing.results import certainty
 from nses.rollouts.tasks.catalog import ATARI, SHIPPED, make_task
 
 
@@ -29,7 +30,7 @@ def facts_of(run: Run) -> dict[str, Any]:
         + (", finished" if now.finished else ""),
         "best score": best.score,
         "best found": f"generation {best.generation}, member {best.member}",
-        "re-test": sum(retest) / len(retest) if retest else "not yet",
+        **_tests(run, retest, now.variations),
         "parameters": state.members[0].theta.size,
         "members": len(state.members),
         "archive": len(state.archive),
@@ -51,8 +52,15 @@ def _without_checkpoints(run: Run) -> dict[str, Any]:
         "generation": f"{end.generation} of {run.config.generations}, its checkpoints are gone",
         "best score": end.best.score,
         "best found": f"generation {end.best.generation}, member {end.best.member}",
-        "re-test": sum(end.returns) / len(end.returns) if end.returns else "not yet",
+        **_tests(run, end.returns, end.variations),
     }
+
+
+def _tests(run: Run, retest: list[float], variations: dict[str, list[float]]) -> dict[str, Any]:
+    """What kind of number the best score is, and how good the best policy is otherwise."""
+    facts: dict[str, Any] = {"best score is": certainty(run)}
+    facts["re-test"] = sum(retest) / len(retest) if retest else "not yet"
+    return facts | {f"with {name}": sum(f) / len(f) for name, f in variations.items() if f}
 
 
 def show_tasks(console: Console) -> None:

@@ -13,6 +13,7 @@ from rich.text import Text
 from nses.core.values import State
 from nses.experiment.runs.run import CURVE, REPORT, Run
 from nses.experiment.settings.config import Config
+from nses.experiment.showing.results import certainty, in_variations, retest_of
 from nses.words import duration, say, short
 
 PLAIN_SECONDS = 10.0  # between two lines if the output is not a terminal
@@ -83,13 +84,13 @@ def numbers(record: dict[str, Any]) -> str:
 def show_end(run: Run, console: Console) -> None:
     """Show the result, where everything is, and what to do next."""
     now = run.look()
-    best, retest = now.best, now.retest
-    mean = sum(retest) / len(retest)
-    spread = math.sqrt(sum((x - mean) ** 2 for x in retest) / len(retest))
+    best, found = now.best, f"generation {now.best.generation}, member {now.best.member}"
+    sure = certainty(run) if run.exact else " ".join(retest_of(run, now.retest))
+    elsewhere = [f"{name}: {' '.join(x)}" for name, x in in_variations(now.variations).items()]
     directory = shlex.quote(str(run.path))
     lines = {
-        "best policy": f"score {short(best.score)} (generation {best.generation}, "
-        f"member {best.member}); {short(mean)} ± {short(spread)} in {len(retest)} fresh episodes",
+        "best policy": f"score {short(best.score)} ({found}); {sure}",
+        **({"re-test": "; ".join(elsewhere)} if elsewhere else {}),
         "run": f"{directory} (best.safetensors, archive.safetensors, metrics.jsonl)",
         "test it": f"nses evaluate {directory}",
         "continue it": f"nses resume {directory} --generations {2 * run.config.generations}",

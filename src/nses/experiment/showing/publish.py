@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.text import Text
 
@@ -18,6 +19,7 @@ from nses.experiment.analysis.gather import LeftOut
 from nses.experiment.analysis.pairs import Pair
 from nses.experiment.analysis.scenes import scene_of
 from nses.experiment.analysis.stories import AXES, Story, story_of
+from nses.experiment.analysis.variations import Varied, varied
 from nses.experiment.runs.encoding import standard
 from nses.experiment.runs.endings import BEST
 from nses.experiment.runs.run import CURVE, REPORT, Run
@@ -47,7 +49,9 @@ def publish(
         show(contest, console, paper)
     for fault in left_out:
         console.print(Text(f"left out: {fault}", "yellow"), soft_wrap=True)
-    for caption in tables.SCORES, tables.DIFFERENCES:
+    shown = [t for c in contests for t in (tables.scores(c, paper=paper), tables.variations(c))]
+    captions = [t.caption for t in shown if t.records]
+    for caption in dict.fromkeys([*captions, tables.DIFFERENCES]):
         console.print(caption, style="dim", highlight=False, soft_wrap=True)
     console.print()
     write_tables(contests, directory, command, left_out)
@@ -56,10 +60,11 @@ def publish(
         contests, directory / REPORT, command=command, paper=paper, left_out=left_out
     )
     say(console, "report", _quoted(page))
-    first, *others = pictures
-    names = ", ".join([_quoted(first), *(path.name for path in others)])
+    first, *more = pictures
+    names = ", ".join([_quoted(first), *(path.name for path in more)])
     say(console, "pictures", f"{names} (and .pdf)")
-    say(console, "tables", f"{_quoted(directory / 'table.csv')}, pairs.csv, runs.csv, curves.csv")
+    others = "pairs.csv, runs.csv, variations.csv, curves.csv"
+    say(console, "tables", f"{_quoted(directory / 'table.csv')}, {others}")
     say(console, "JSON", _quoted(directory / "comparison.json"))
 
 
@@ -68,6 +73,8 @@ def show(contest: Contest, console: Console, paper: bool) -> None:
     console.print(grid_of(tables.scores(contest, paper=paper), contest.task))
     if contest.pairs:
         console.print(grid_of(tables.differences(contest)))
+    if (elsewhere := tables.variations(contest)).records:
+        console.print(grid_of(elsewhere))
     for line in tables.quotations(contest) if paper else ():
         console.print(Text(line, "dim"), soft_wrap=True)
     for note in contest.notes:
@@ -80,6 +87,7 @@ def write_tables(
     """Write all numbers: one CSV each for groups, pairs, runs and curves, and one JSON."""
     rows = [row for contest in contests for row in contest.rows]
     pairs = [pair for contest in contests for pair in contest.pairs]
+    elsewhere = [row for contest in contests for row in varied(contest)]
     runs = [
         outcome_of(story, contest.task, group.label)
         for contest in contests
@@ -89,6 +97,7 @@ def write_tables(
     _write_csv(directory / "table.csv", Row, rows)
     _write_csv(directory / "pairs.csv", Pair, pairs)
     _write_csv(directory / "runs.csv", Outcome, runs)
+    _write_csv(directory / "variations.csv", Varied, elsewhere)
     _write_csv(directory / "curves.csv", Point, _points(contests))
     document = {
         "command": command,
@@ -97,6 +106,7 @@ def write_tables(
         "rows": list(map(asdict, rows)),
         "pairs": list(map(asdict, pairs)),
         "runs": list(map(asdict, runs)),
+        "variations": list(map(asdict, elsewhere)),
         "left_out": list(map(asdict, left_out)),
     }
     text = json.dumps(standard(document), indent=1) + "\n"
@@ -120,6 +130,8 @@ class Outcome:
     env_steps: int
     hours: float
     directory: str
+    exact: bool  # whether the best score is: the mean over all starts
+    variations: dict[str, float]  # mean of the best policy in variations of the task
 
 
 def outcome_of(story: Story, task: str, label: str) -> Outcome:
@@ -138,6 +150,8 @@ def outcome_of(story: Story, task: str, label: str) -> Outcome:
         env_steps=last.get("env_steps", 0),
         hours=last.get("seconds", 0.0) / 3600,
         directory=str(story.run.path),
+        exact=story.run.exact,
+        variations={name: float(np.mean(f)) for name, f in story.variations.items() if f},
     )
 
 
@@ -183,6 +197,8 @@ def _write_csv(path: Path, kind: type, records: Iterable[Any]) -> None:
 
 def _cell(value: Any) -> Any:
     """Text that a spreadsheet would take for a formula gets an apostrophe in front."""
+    if isinstance(value, dict):
+        return json.dumps(value)
     return f"'{value}" if isinstance(value, str) and value.startswith(FORMULAS) else value
 
 

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from nses import __version__
 from nses.experiment.analysis.comparison import Contest
 from nses.experiment.analysis.groups import Group
@@ -27,6 +25,7 @@ from nses.experiment.showing.markup import (
     slider,
     table,
 )
+from nses.experiment.showing.results import certainty, in_variations, retest_of
 from nses.experiment.showing.tables import replay_command
 from nses.words import duration, short
 
@@ -88,6 +87,8 @@ def _scores(contest: Contest, base: Path, paper: bool) -> list[Markup]:
     parts += [element("p", line, class_="caption") for line in lines]
     if contest.pairs:
         parts.append(table(tables.differences(contest), base))
+    if (elsewhere := tables.variations(contest)).records:
+        parts.append(table(elsewhere, base))
     return parts
 
 
@@ -127,22 +128,25 @@ def _facts(story: Story) -> dict[str, tuple[str, str]]:
         return facts
     last = story.records[-1]
     won = next((r for r in story.records if r["score"] == last["best"]), None)
-    facts["best score"] = (
-        short(last["best"]),
-        f"generation {won['generation']}, member {won['member']}"
-        if won
-        else "an initial member, or not logged",
-    )
-    spread = short(float(np.std(story.retest))) if story.done else ""
-    facts["re-test of the best policy"] = (
-        (short(story.tested), f"± {spread} in {len(story.retest)} fresh episodes")
-        if story.done
-        else ("–", "at the end of the run")
-    )
+    found = "an initial member, or not logged"
+    if won:
+        found = f"generation {won['generation']}, member {won['member']}"
+    exact = f"; {certainty(story.run)}" if story.run.exact else ""
+    facts["best score"] = (short(last["best"]), found + exact)
+    facts |= _tests(story)
     facts["episodes"] = (f"{last['episodes']:,}", f"{last['env_steps']:,} steps")
     speed = last["env_steps"] / max(last["seconds"], 1e-9)
     facts["training time"] = (duration(last["seconds"]), f"{speed:,.0f} steps/s")
     return facts
+
+
+def _tests(story: Story) -> dict[str, tuple[str, str]]:
+    """How good the best policy is without luck, and in variations of the task."""
+    name = "re-test of the best policy"
+    if not story.done:
+        return {name: ("–", "at the end of the run")}
+    varied = {f"with {x}": result for x, result in in_variations(story.variations).items()}
+    return varied if story.run.exact else {name: retest_of(story.run, story.retest), **varied}
 
 
 def _run_plots(story: Story, data: Plots) -> Markup:
@@ -152,7 +156,8 @@ def _run_plots(story: Story, data: Plots) -> Markup:
     learned = {axis: charts.learning_of(story, axis) for axis in AXES}
     curves = {axis: plots.figure_of(chart, story.run.path) for axis, chart in learned.items()}
     shown = [
-        plot("Learning", "curves", curves, data, charts.LUCKY,
+        plot("Learning", "curves", curves, data,
+              charts.EXACT if story.run.exact else charts.LUCKY,
               controls=choice("by", AXES, "curves")),
         _map({"": story}, data, "map", plots.MAP_POINTS),
         plot("Archive", "archive", {"": plots.archive(story)}, data, charts.ARCHIVED),

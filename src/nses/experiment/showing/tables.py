@@ -9,6 +9,7 @@ from nses.experiment.analysis.pairs import Pair
 from nses.experiment.analysis.paper import captions
 from nses.experiment.analysis.statistics import CONFIDENCE
 from nses.experiment.analysis.stories import Story
+from nses.experiment.analysis.variations import Varied, varied
 from nses.experiment.runs.run import REPORT, Run
 from nses.experiment.showing.cells import (
     MISSING,
@@ -25,10 +26,17 @@ from nses.experiment.showing.drawing import colors_of
 from nses.words import short
 
 INTERVAL = f"[{100 * CONFIDENCE:.0f} %]"
-SCORES = (
+BEST = (
     f"median: of the runs' best scores, with its bootstrapped interval {INTERVAL}; "
     "IQM: their interquartile mean\n"
+)
+SCORES = BEST + (
     "re-test: the same for the best policies in fresh episodes, without the luck of the best score"
+)
+EXACT = BEST + "scores are exact: means over all starts of an episode, without any luck"
+VARIATIONS = (
+    "the best policies in variations of the task, which training has not played; median, interval "
+    "and IQM over the runs"
 )
 DIFFERENCES = (
     "wins: how often a run of the first beats one of the second; p: two-sided Mann-Whitney U test; "
@@ -50,16 +58,24 @@ def scores(contest: Contest, *, paper: bool) -> Table[Row]:
         Column[Row]("median", _best, INTERVAL),
         Column[Row]("IQM", plain(lambda row: number(row.best_iqm))),
         Column[Row]("range", plain(_range), narrow=False),
-        Column[Row]("re-test", _retest, INTERVAL),
-        Column[Row]("re-test:\nIQM", plain(lambda row: number(row.retest_iqm)), narrow=False),
     ]
+    if not _exact(contest):
+        columns += [
+            Column("re-test", _retest, INTERVAL),
+            Column("re-test:\nIQM", plain(lambda row: number(row.retest_iqm)), narrow=False),
+        ]
     if contest.goal is not None:
         solved = "out" if contest.task.endswith("-trap") else "solved"
         title = f"{solved}\n> {short(contest.goal)}"
         columns.append(Column(title, plain(lambda row: f"{row.reached}/{row.runs}")))
     if paper:
         columns.append(Column("paper\n(quoted)", plain(lambda row: number(row.paper))))
-    return Table("Scores", tuple(columns), contest.rows, SCORES)
+    return Table("Scores", tuple(columns), contest.rows, EXACT if _exact(contest) else SCORES)
+
+
+def _exact(contest: Contest) -> bool:
+    """Whether all scores are, so that the same episodes again would tell nothing new."""
+    return all(story.run.exact for story in contest.stories)
 
 
 def quotations(contest: Contest) -> list[str]:
@@ -92,12 +108,18 @@ def differences(contest: Contest) -> Table[Pair]:
         Column[Pair]("wins", plain(lambda pair: share(pair.effect))),
         Column[Pair]("p", plain(lambda pair: p_value(pair.p))),
         Column[Pair]("p (Holm)", plain(lambda pair: p_value(pair.p_holm))),
+    )
+    paired = (
+        Column[Pair]("paired:\np", plain(lambda pair: p_value(pair.paired_p)), narrow=False),
+        Column[Pair]("p (Holm)", plain(lambda pair: p_value(pair.paired_p_holm)), narrow=False),
+    )
+    again = (
         Column[Pair]("re-test:\nU", plain(lambda pair: number(pair.retest_u)), narrow=False),
         Column[Pair]("re-test:\nwins", plain(lambda pair: share(pair.retest_effect))),
         Column[Pair]("p", plain(lambda pair: p_value(pair.retest_p))),
         Column[Pair]("p (Holm)", plain(lambda pair: p_value(pair.retest_p_holm))),
-        Column[Pair]("paired:\np", plain(lambda pair: p_value(pair.paired_p)), narrow=False),
-        Column[Pair]("p (Holm)", plain(lambda pair: p_value(pair.paired_p_holm)), narrow=False),
+    )
+    paired_again = (
         Column[Pair](
             "re-test paired:\np", plain(lambda pair: p_value(pair.retest_paired_p)), narrow=False
         ),
@@ -105,8 +127,23 @@ def differences(contest: Contest) -> Table[Pair]:
             "p (Holm)", plain(lambda pair: p_value(pair.retest_paired_p_holm)), narrow=False
         ),
     )
-    caption = f"{DIFFERENCES}; {PAIRED}"
+    exact, caption = _exact(contest), f"{DIFFERENCES}; {PAIRED}"
+    columns = columns + paired if exact else columns + again + paired + paired_again
     return Table("Differences (Mann-Whitney U)", columns, contest.pairs, caption)
+
+
+def variations(contest: Contest) -> Table[Varied]:
+    """What the best policies get in variations of the task."""
+    columns = (
+        Column[Varied]("algorithm", plain(lambda row: row.label)),
+        Column[Varied]("with", plain(lambda row: row.variation)),
+        Column[Varied]("runs", plain(lambda row: row.runs)),
+        Column[Varied](
+            "median", lambda row: Cell(number(row.median), interval(row.low, row.high)), INTERVAL
+        ),
+        Column[Varied]("IQM", plain(lambda row: number(row.iqm))),
+    )
+    return Table("Variations of the task", columns, varied(contest), VARIATIONS)
 
 
 def runs(contest: Contest) -> Table[tuple[str, Story]]:

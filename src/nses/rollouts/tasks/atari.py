@@ -20,10 +20,10 @@ from nses.rollouts.episode import SLICE, Episode, Interrupted, never
 from nses.rollouts.native.network import take_in
 from nses.rollouts.native.screen import SIDE, STACK, Scanner, palette_of
 from nses.rollouts.policies import Policy
+from nses.rollouts.tasks.chance import NOOPS, USUAL, Chance, rng_of
 from nses.rollouts.tasks.games import letters
 from nses.rollouts.tasks.task import Task
 
-NOOPS = 30  # raw frames before an episode, at most
 SKIP = 4  # frames of one step
 SHAPE = (SIDE, SIDE, STACK)
 NOOP, FIRE = Action.NOOP.value, Action.FIRE.value
@@ -60,11 +60,10 @@ def _rom_of(game: str) -> str:
 class Emulator:
     """A game, its last four grey frames and its RAM. Every episode begins in the same state."""
 
-    def __init__(self, game: str, noops: int = NOOPS):
-        if not isinstance(noops, int) or noops < 1:
-            raise UsageError(f"noops must be a whole number of at least 1, got {noops!r}.")
+    def __init__(self, game: str, chance: Chance = USUAL):
         ALEInterface.setLoggerMode(LoggerMode.Error)
-        self.noops = noops
+        self.chance = chance
+        self.rng, self.last = rng_of(0), NOOP  # of the episode, and the action before
         self.ale = ALEInterface()
         self.ale.setFloat("repeat_action_probability", 0.0)
         self.ale.setInt("random_seed", 0)
@@ -85,12 +84,13 @@ class Emulator:
         self._check_colors()
 
     def reset(self, rng: np.random.Generator) -> None:
-        """1 to 30 frames of doing nothing, then FIRE and the next action where there is FIRE.
+        """Some frames of doing nothing, then FIRE and the next action where there is FIRE.
 
         Should the game end meanwhile, it starts again. The stack is full of the first frame.
         """
         self._start()
-        for _ in range(int(rng.integers(self.noops))):  # after the one of the start
+        self.rng, self.last = rng, NOOP
+        for _ in range(self.chance.draw(rng) - 1):  # after the one of the start
             self.ale.act(NOOP)
             self.ale.getScreen(self.screens[0])
             if self.ale.game_over():
@@ -113,7 +113,7 @@ class Emulator:
         """Four frames of an action, fewer if the game ends: their reward. Without a look, blind."""
         ale, action, reward = self.ale, self.actions[index], 0
         for frame in range(SKIP):
-            reward += ale.act(action)
+            reward += ale.act(self._executed(action))
             if look:
                 ale.getScreen(self.screens[frame % 2])
             if ale.game_over():
@@ -123,6 +123,12 @@ class Emulator:
             self.scanner.take(self.screens, self.frames)
         ale.getRAM(self.ram)
         return reward
+
+    def _executed(self, action: int) -> int:
+        """The action, or the one before it: as the emulator would, but from the episode's seed."""
+        if not self.chance.sticky or self.rng.random() >= self.chance.sticky:
+            self.last = action
+        return self.last
 
     @property
     def observation(self) -> NDArray[np.uint8]:
@@ -139,16 +145,25 @@ class Emulator:
 
 
 class AtariEnv(gym.Env[NDArray[np.uint8], Any]):
-    """A game with the usual preprocessing, all rewards and all lives, without sticky actions.
+    """A game with the usual preprocessing, all rewards and all lives.
 
     Observations are the last four grey images, 84 × 84, the newest last; `info["ram"]` is the
-    memory of the machine. `noops` bounds the frames of doing nothing before an episode.
+    memory of the machine. `least_noops` to `noops` frames of doing nothing come before an episode;
+    `sticky` is how often a frame repeats the action before it.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 60 // SKIP}
 
-    def __init__(self, game: str = "frostbite", noops: int = NOOPS, render_mode: str | None = None):
-        self.emulator = Emulator(game, noops)
+    def __init__(
+        self,
+        game: str = "frostbite",
+        noops: int = NOOPS,
+        render_mode: str | None = None,
+        *,
+        least_noops: int = 1,
+        sticky: float = 0.0,
+    ):
+        self.emulator = Emulator(game, Chance(noops, least_noops, sticky))
         self.render_mode = render_mode
         self.observation_space = spaces.Box(0, 255, SHAPE, np.uint8)
         self.action_space = spaces.Discrete(len(self.emulator.actions))
@@ -206,10 +221,10 @@ class SeesFrames(Protocol):
 class AtariPlayer:
     """Plays without an environment between emulator and policy: the same episodes, sooner."""
 
-    def __init__(self, task: Task, policy: SeesFrames, game: str, noops: int):
+    def __init__(self, task: Task, policy: SeesFrames, game: str, chance: Chance):
         self.task, self.policy = task, policy
         self.should_stop: Callable[[], bool] = never
-        self.emulator = Emulator(game, noops)
+        self.emulator = Emulator(game, chance)
         theta = policy.init(generator(0, 0, 0, Purpose.POLICY_INIT))
         y, choices = policy.bind_frames(theta)(self.emulator.frames), len(self.emulator.actions)
         if y.shape != (choices,):
@@ -233,7 +248,7 @@ class AtariPlayer:
         frames, length, total = emulator.frames, 0, 0
         sums = np.zeros((2, self.policy.observation_size if contributes else 0))
 
-        emulator.reset(np.random.Generator(np.random.PCG64(seed)))  # as gymnasium.Env.reset(seed)
+        emulator.reset(rng_of(seed))
         while not emulator.over and length < limit:
             if contributes:
                 take_in(emulator.observation.reshape(-1).astype(np.float64), sums, True)
@@ -256,9 +271,9 @@ class AtariPlayer:
         """Nothing to release."""
 
 
-def native(task: Task, policy: Policy, game: str, noops: int) -> AtariPlayer | None:
+def native(task: Task, policy: Policy, game: str, chance: Chance) -> AtariPlayer | None:
     """The direct player, for a policy that sees frames and a behavior that looks at RAM alone."""
     if not isinstance(policy, SeesFrames) or task.behavior.probe != InfoProbe(("ram",)):
         return None
     fits = policy.observation_size == np.prod(SHAPE)
-    return AtariPlayer(task, policy, game, noops) if fits else None
+    return AtariPlayer(task, policy, game, chance) if fits else None

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import asdict, fields
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ from nses.rollouts.policies import Policy
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks import gymnasium, point
 from nses.rollouts.tasks.bodies import BODY_TASKS
+from nses.rollouts.tasks.chance import Chance
 from nses.rollouts.tasks.register import register_environments
 from nses.rollouts.tasks.task import Task
 from nses.rollouts.tasks.trap import trap_of
@@ -114,15 +116,21 @@ def _atari(name: str, arguments: dict[str, Any], max_steps: int | None) -> Task:
     if "game" in arguments:
         raise UsageError(f"the game is part of the name; write {ATARI}{arguments['game']}.")
     game, spec = atari.game_of(name.removeprefix(ATARI)), gymnasium.spec_of("NSES/Atari-v0")
-    noops = arguments.get("noops", atari.NOOPS)
-    known = set(arguments) <= {"noops"}  # what the player knows how to do
-    return Task(
+    task = Task(
         name=ATARI + game,
         make=partial(gymnasium.make_environment, spec, {**arguments, "game": game}),
         behavior=parse_behavior("ram"),
         step_limit=gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps),
         distance=TRACE_DISTANCE,
-        native=partial(atari.native, game=game, noops=noops) if known else None,
+    )
+    if not set(arguments) <= {field.name for field in fields(Chance)}:
+        return task  # the player does not know how to do the rest
+    chance = Chance(**arguments)
+    others = chance.variations().items()
+    return task.revised(
+        native=partial(atari.native, game=game, chance=chance),
+        starts=chance.starts(),
+        variations={kind: _atari(name, asdict(other), max_steps) for kind, other in others},
     )
 
 

@@ -1,7 +1,7 @@
 """What a task is: an environment, what to look at in it, and how to compare what was seen."""
 
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,6 +40,18 @@ class Task:
     distance: str = "squared-euclidean"
     goal: float | None = None  # the return above which the task counts as solved
     native: Callable[..., Any] | None = None  # (task, policy) → a Player, compiled, or None
+    # A seed for each start, where an episode depends on nothing else and there are only so many.
+    starts: tuple[int, ...] = ()
+    variations: Mapping[str, "Task"] = field(default_factory=dict, hash=False)  # to re-test in
+
+    def __post_init__(self) -> None:
+        starts = self.starts
+        known = isinstance(starts, tuple) and len({*starts}) == len(starts)
+        if not known or not all(isinstance(seed, int) and 0 <= seed < 2**31 for seed in starts):
+            raise UsageError(
+                "starts must be a tuple of different seeds, one for each start of an episode: "
+                f"whole numbers from 0 to {2**31 - 1}, got {starts!r}."
+            )
 
     @cached_property
     def facts(self) -> Facts:
