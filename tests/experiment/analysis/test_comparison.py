@@ -93,7 +93,7 @@ def test_everything_is_written_as_csv_json_png_and_pdf(experiment, tmp_path):
     names = {path.name for path in (tmp_path / "out").iterdir()}
     pictures = [
         *("curves", "curves-episodes", "curves-env_steps", "curves-hours"),
-        *("weight", "archive", "overhead"),
+        *("weight", "allocation", "archive", "overhead"),
     ]
     expected = {f"{name}.{kind}" for name in pictures for kind in ("png", "pdf")}
     expected |= {"table.csv", "pairs.csv", "runs.csv", "curves.csv", "comparison.json"}

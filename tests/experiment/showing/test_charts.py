@@ -64,6 +64,22 @@ def test_the_weight_is_drawn_where_the_algorithm_adapts_it_and_nowhere_else(cont
     assert not figures.weights([], tmp_path / "weight.png")
 
 
+def test_where_updates_went_is_drawn_where_there_is_a_trap_and_nowhere_else(
+    contest, drawn, tmp_path
+):
+    assert figures.allocations([contest], tmp_path / "x.png")
+    (axes,) = drawn
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["es", "nsra-es"]
+    assert len(axes.lines) == 3  # ES has no members to choose from
+    chart = charts.allocation(contest.groups)
+    assert chart is not None
+    traces = plots.figure_of(chart)["data"]
+    assert [t["name"] for t in traces] == ["es", "nsra-es", "nsra-es, members"]
+    assert [t["showlegend"] for t in traces] == [True, True, False]
+    free = compare([make_run(tmp_path / "free", [1.0, 2.0], task="point")])
+    assert not figures.allocations(free, tmp_path / "y.png")
+
+
 def test_a_median_is_dashed_from_the_last_point_that_all_runs_reached(contest):
     _, median = charts.learning(contest.groups, "generation").medians
     (whole, dashed), (rest, dashed_too) = median.stretches()

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core.values import Floats
+from nses.experiment.analysis.allocation import WINDOW, allocation_of, trap_end_of
 from nses.experiment.analysis.groups import Group
 from nses.experiment.analysis.stories import CELLS, Curve, Story, coverage
 from nses.experiment.showing.drawing import HUES, INK, Color, colors_of
 
-MEDIAN_WIDTH, RUN_WIDTH = 2.5, 1.3  # of lines, in pixels of a page
+MEDIAN_WIDTH, RUN_WIDTH, THIN = 2.5, 1.3, 0.9  # of lines, in pixels of a page
 BAND, RUN = 0.18, 0.75  # opacity of an interval, and of one run among many
 
 LUCKY = (
@@ -33,6 +34,10 @@ ARCHIVED = (
 )
 WEIGHED = "One line per run: w = 1 follows reward alone, w = 0 novelty alone."
 SELECTED = "The probability of selecting each member, in proportion to its novelty (Eq. 1)."
+ALLOCATED = (
+    "Thick: the share of updates that went to members that had got past the trap, over all runs and"
+    f" the last {WINDOW:.0%} of the generations; thin: the share of members that had."
+)
 DIAMONDS = "One diamond per generation, at the behavior of the updated member; darker is later."
 
 
@@ -47,6 +52,7 @@ class Line:
     width: float = RUN_WIDTH
     steps: bool = False  # whether it is drawn as a staircase
     seed: int | None = None  # of the run, if there are several
+    aside: bool = False  # left out of the legend: the axis says what it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +137,25 @@ def exploration(groups: Sequence[Group]) -> Chart:
         return Chart("generation", "mean novelty", tuple(novelty), number=".4g")
     lines = [_line(*owner, y, steps=True) for owner, y in zip(owners, shares, strict=True)]
     return Chart("generation", "coverage", tuple(lines), low=0.0, number=".1%")
+
+
+def allocation(groups: Sequence[Group]) -> Chart | None:
+    """The share of updates that went to members past the trap; None if there is no trap."""
+    lines = []
+    for group, color in _painted(groups):
+        trap_end = trap_end_of(group.stories[0].run) if group.stories else None
+        if trap_end is None:
+            continue
+        shares = allocation_of(group.stories, trap_end)
+        x, several = shares.generation, group.stories[0].run.config.members > 1
+        lines.append(Line(group.label, color, x, shares.updates, MEDIAN_WIDTH))
+        if several:
+            name = f"{group.label}, members"
+            lines.append(Line(name, color, x, shares.members, THIN, aside=True))
+    if not lines:
+        return None
+    y = "past the trap: updates (thick), members (thin)"
+    return Chart("generation", y, tuple(lines), low=-0.03, high=1.03, number=".0%")
 
 
 def _painted(groups: Sequence[Group]) -> list[tuple[Group, Color]]:

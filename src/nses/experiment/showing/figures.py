@@ -33,16 +33,25 @@ def curves(contests: Sequence[Contest], axis: str, path: Path) -> None:
 
 def weights(contests: Sequence[Contest], path: Path) -> bool:
     """Draw the weight w of reward of algorithms that adapt it; False if none does."""
-    shown = [(name_of(c.task), charts.weights(c.groups)) for c in contests]
-    drawn = [(title, chart) for title, chart in shown if chart is not None]
-    if drawn:
-        _panels(drawn, path)
-    return bool(drawn)
+    return _present([(name_of(c.task), charts.weights(c.groups)) for c in contests], path)
+
+
+def allocations(contests: Sequence[Contest], path: Path) -> bool:
+    """Draw which updates went to members past the trap; False if no task has a trap."""
+    return _present([(name_of(c.task), charts.allocation(c.groups)) for c in contests], path)
 
 
 def archives(contests: Sequence[Contest], path: Path) -> None:
     """Draw how much of the behavior space the runs cover; if it is not 2-D, their mean novelty."""
     _panels([(name_of(c.task), charts.exploration(c.groups)) for c in contests], path)
+
+
+def _present(shown: Sequence[tuple[str, Chart | None]], path: Path) -> bool:
+    """Draw the charts that there are; False if there is none."""
+    drawn = [(title, chart) for title, chart in shown if chart is not None]
+    if drawn:
+        _panels(drawn, path)
+    return bool(drawn)
 
 
 @plainly()
@@ -72,7 +81,8 @@ def _draw(axes: "Axes", chart: Chart) -> None:
         _draw_median(axes, median)
     named: set[str] = set()
     for line in chart.lines:
-        _draw_line(axes, line, _legend(line, chart) if line.label not in named else "_")
+        hidden = line.aside or line.label in named
+        _draw_line(axes, line, "_" if hidden else _legend(line, chart))
         named.add(line.label)
     axes.set_ylim(chart.low, chart.high)
     axes.set_xlabel(AXES[chart.axis], fontsize=8, color=INK)

@@ -162,7 +162,8 @@ def _run(run: Line, chart: Chart, **more: Any) -> dict[str, Any]:
     if run.seed is None:
         shown = evenly(len(run.x), LINE_POINTS)
         points = along(run.x[shown], chart.axis), run.y[shown]
-        return line(*points, label, css(run.color), **_shape(run), hovertemplate=value)
+        style = _shape(run) | {"hovertemplate": value, "showlegend": not run.aside}
+        return line(*points, label, css(run.color), **style)
     shown = evenly(len(run.x), LINE_POINTS // 2)
     at, y = changes(run.x, run.y) if run.steps else (run.x[shown], run.y[shown])
     return line(

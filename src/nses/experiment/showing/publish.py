@@ -211,6 +211,8 @@ def draw(contests: Sequence[Contest], directory: Path) -> list[Path]:
         drawn.append(path)
     if figures.weights(contests, directory / "weight.png"):
         drawn.append(directory / "weight.png")
+    if figures.allocations(contests, directory / "allocation.png"):
+        drawn.append(directory / "allocation.png")
     figures.archives(contests, directory / "archive.png")
     drawn.append(directory / "archive.png")
     for contest in contests:

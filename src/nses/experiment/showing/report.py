@@ -226,7 +226,13 @@ def _contest_plots(contest: Contest, data: Plots, index: int, diamonds: int) -> 
         plot("Exploration", f"exploration-{index}", {"": explored}, data, charts.EXPLORED),
         _weights(groups, data, f"weight-{index}"),
     ]
-    return element("div", *shown, class_="plots")
+    spent = charts.allocation(groups)
+    if spent is not None:
+        figure = plots.figure_of(spent)
+        shown.append(
+            plot("Where updates went", f"allocation-{index}", {"": figure}, data, charts.ALLOCATED)
+        )
+    return element("div", *shown, class_="plots" if spent is None else "plots five")
 
 
 def _footer() -> Markup:
