@@ -154,7 +154,7 @@ def allocation(groups: Sequence[Group]) -> Chart | None:
             lines.append(Line(name, color, x, shares.members, THIN, aside=True))
     if not lines:
         return None
-    y = "past the trap: updates (thick), members (thin)"
+    y = "updates past the trap (thin: members)"
     return Chart("generation", y, tuple(lines), low=-0.03, high=1.03, number=".0%")
 
 
