@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import toy
-from nses.core import moments, optimizers
+from nses.core import algorithms, moments, optimizers
 from nses.core.algorithms import (
     ALGORITHMS,
     Hyperparameters,
@@ -147,6 +147,102 @@ def test_members_may_be_updated_by_chance_alone():
     reports = [report for _, report in search.run(generations=30)]
     assert {report.member for report in reports} == {0, 1, 2}
     assert {report.selection for report in reports} == {(1 / 3, 1 / 3, 1 / 3)}
+
+
+def uneven(seeds):
+    """Lengths of episodes, from 1 to 9 steps, that depend on their seed alone."""
+    return seeds % 9 + 1
+
+
+def test_candidates_are_added_by_index_until_they_have_made_the_steps_of_a_generation():
+    search = toy.make_search("nsr-es", lengths_of=uneven, steps_per_generation=200)
+    before = search.init()
+    for state, report in search.run(before, generations=5):
+        seeds = episode_seeds(search.seed, report.generation - 1, 0, Purpose.EPISODE, 200)
+        steps = uneven(seeds).reshape(-1, 2).sum(axis=1).cumsum()
+        n = 2 * (np.searchsorted(steps, 200) + 1)
+        e = report.evaluation
+        assert n > search.hyperparameters.n
+        assert e.f.shape == e.N.shape == e.lengths.shape == (n,)
+        assert e.lengths[:-2].sum() < 200 <= e.lengths.sum()
+        parent = search.perturb(before.members[report.member], report.generation - 1, n)
+        f, b = toy.episodes(toy.thetas_of(parent), seeds[:n])
+        np.testing.assert_array_equal(e.f, f)
+        np.testing.assert_array_equal(e.N, novelty(b, before.archive, 4, "squared-euclidean"))
+        assert state.episodes - before.episodes == n + search.hyperparameters.E
+        before = state
+
+
+def test_it_does_not_matter_how_many_candidates_are_asked_for_at_a_time(monkeypatch):
+    def learned():
+        settings = {"lengths_of": uneven, "steps_per_generation": 300, "moments_probability": 0.0}
+        return toy.everything(toy.after(toy.make_search("nsra-es", **settings), 4))
+
+    usual = learned()
+    monkeypatch.setattr(algorithms, "likely", lambda lengths, missing: 2)
+    assert learned() == usual
+
+
+def test_steps_that_n_candidates_make_anyway_change_nothing():
+    plain = toy.after(toy.make_search("nsra-es"), 3)
+    same = toy.after(toy.make_search("nsra-es", steps_per_generation=16 * toy.LENGTH), 3)
+    assert toy.everything(same) == toy.everything(plain)
+
+
+def test_the_gradient_of_more_candidates_is_divided_by_their_number():
+    search = toy.make_search("es", M=1, steps_per_generation=400)
+    state = search.init()
+    _, report = search.step(state)
+    e, h = report.evaluation, search.hyperparameters
+    assert len(e.f) == 40
+    epsilon = search.perturb(state.members[0], 0, 40).epsilon
+    g = epsilon.weighted_sum(centered_ranks(e.f)) / (40 * h.sigma)
+    assert report.gradient_norm == pytest.approx(np.linalg.norm(g))
+
+
+def test_the_first_candidates_do_not_depend_on_how_many_there_are():
+    search = toy.make_search("es", moments_probability=0.5)
+    member = search.init().members[0]
+    few, many = search.perturb(member, 3), search.perturb(member, 3, 1000)
+    np.testing.assert_array_equal(few.seeds, many.seeds[:16])
+    np.testing.assert_array_equal(few.contributes, many.contributes[:16])
+    np.testing.assert_array_equal(few.epsilon.offsets, many.epsilon.offsets[:8])
+
+
+@pytest.mark.parametrize(("episodes", "played"), [(1, 4), (3, 4), (4, 4), (7, 7)])
+def test_a_behavior_may_be_the_mean_of_another_number_of_episodes(episodes, played):
+    search = toy.make_search("ns-es", E=4, behavior_episodes=episodes)
+    state, report = search.step(search.init())
+    member = state.members[report.member]
+    seeds = episode_seeds(search.seed, 1, report.member, Purpose.EVALUATION, played)
+    f, b = toy.episodes([member.theta] * played, seeds)
+    np.testing.assert_array_equal(member.behavior, b[:episodes].mean(axis=0))
+    assert report.score == f[:4].mean()
+    assert state.episodes == (1 + search.hyperparameters.M) * played + 16
+
+
+def test_fresh_selection_plays_the_episodes_of_a_behavior():
+    search = toy.make_search("ns-es", E=4, behavior_episodes=1, selection="fresh")
+    state = search.init()
+    assert search.step(state)[0].episodes - state.episodes == 3 * 1 + 16 + 4
+
+
+def test_a_behavior_leaves_out_episodes_that_failed():
+    search = toy.make_search("ns-es", E=3, behavior_episodes=1)
+    evaluate = search.evaluate
+
+    def first_fails(candidates, archive):
+        e = evaluate(candidates, archive)
+        if candidates.epsilon is None:
+            e.f[0] = np.nan
+        return e
+
+    state, report = replace(search, evaluate=first_fails).step(search.init())
+    member = state.members[report.member]
+    seeds = episode_seeds(search.seed, 1, report.member, Purpose.EVALUATION, 3)
+    f, b = toy.episodes([member.theta] * 3, seeds)
+    np.testing.assert_array_equal(member.behavior, b[1])
+    assert report.score == f[1:].mean()
 
 
 def test_only_the_selected_member_changes():

@@ -1,6 +1,7 @@
 """The table of backends: whatever its row, a backend gives the same bits."""
 
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -20,7 +21,8 @@ def test_every_backend_gives_the_bits_of_the_serial_one_from_its_own_noise(name:
     with closing(BACKENDS[name].start(PLAN, setup)) as backend:
         assert backend.noise.shape == TABLE.shape
         backend.noise[:] = TABLE
-        for candidates in (perturbed(PLAN), unperturbed(PLAN)):
+        enough = replace(perturbed(PLAN, 200), before=32, enough=404)  # larger than the capacity
+        for candidates in (perturbed(PLAN), unperturbed(PLAN), enough):
             assert_same(backend(candidates, archive(20)), serially(PLAN, candidates, archive(20)))
 
 

@@ -1,6 +1,7 @@
 """What a failing episode means (E1 to E3), whichever backend plays it."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,10 +21,10 @@ def returns(failed: int, n: int) -> np.ndarray:
     return f
 
 
-def judged(f: np.ndarray, *, perturbed: bool = True, worked: bool = True) -> None:
+def judged(f: np.ndarray, *, perturbed: bool = True, worked: bool = True, before: int = 0) -> None:
     judge = Judge()
     judge.worked = worked
-    judge.check(f, perturbed)
+    judge.check(f, perturbed, before)
 
 
 def test_e1_one_failure_in_twenty_is_borne():
@@ -33,6 +34,13 @@ def test_e1_one_failure_in_twenty_is_borne():
 def test_e1_more_than_one_failure_in_twenty_is_too_many():
     with pytest.raises(TooManyFailures, match=r"6 of 100 episodes failed \(at most 5% may\)"):
         judged(returns(6, 100))
+
+
+def test_e1_failures_among_a_few_more_candidates_are_those_of_the_generation():
+    judged(returns(2, 4), before=100)
+    for failed, before in ((2, 30), (4, 1000)):  # too many, or all of them
+        with pytest.raises(TooManyFailures):
+            judged(returns(failed, 4), before=before)
 
 
 def test_e1_of_a_few_unperturbed_episodes_one_may_fail_unless_it_is_the_only_one():
@@ -82,3 +90,15 @@ def test_moments_are_those_of_the_contributing_episodes_that_were_played():
     played = [i for i in range(0, 40, 3) if i != 3]
     assert merged.count == 5 * len(played)
     np.testing.assert_allclose(merged.sum, rows.observed[played, 1:4].sum(axis=0))
+
+
+def test_what_is_beyond_enough_steps_does_not_count():
+    plan = plan_of(drift())  # episodes of 5 steps
+    candidates = replace(perturbed(plan, 40), before=60, enough=95)
+    job = job_of(candidates, archive(9))
+    rows = play(Runner(plan), job, TABLE, range(40))
+    rows.f[24:] = np.nan  # more than one in twenty, but none that counts
+    e = evaluation(job, rows, Judge())
+    assert len(e.f) == len(e.N) == len(e.lengths) == 20
+    assert e.moments.count == 5 * len(range(0, 20, 3))
+    np.testing.assert_array_equal(e.f, rows.f[:20])

@@ -163,7 +163,9 @@ def test_e18_an_environment_that_never_ends_needs_a_step_limit(tmp_path):
 def test_every_option_of_the_algorithm_trains(tmp_path):
     for number, options in enumerate(
         (
-            {"selection": "fresh"},
+            {"selection": "fresh", "behavior_episodes": 1},
+            {"selection": "round-robin", "behavior_episodes": 4},
+            {"steps_per_generation": 10_000},
             {"ranks": "ordinal"},
             {"weight_per_member": True},
             {"optimizer": "sgd"},

@@ -32,9 +32,9 @@ class Counter(gym.Env):
         Counter.closed += 1
 
 
-def play(seed, count, limit=1000):
+def play(seed, count, limit=1000, **sampling):
     task = Task("counter", Counter, parse_behavior("final-observation"), limit)
-    return random_observations(task, count, np.random.default_rng(seed))
+    return random_observations(task, count, np.random.default_rng(seed), **sampling)
 
 
 def test_random_play_is_kept_here_and_there_and_comes_from_its_random_numbers_alone():
@@ -53,3 +53,10 @@ def test_random_play_is_kept_here_and_there_and_comes_from_its_random_numbers_al
 
 def test_episodes_of_random_play_end_at_the_step_limit():
     assert play(1, 100, limit=7)[:, 0].max() == 7
+
+
+def test_random_play_may_be_kept_from_the_first_step_on():
+    kept = play(1, 70, sampling="consecutive")
+    assert kept[:, 0].tolist() == [*range(1, 31), *range(1, 31), *range(1, 11)]
+    assert len(set(kept[:30, 2])) == 1
+    np.testing.assert_array_equal(kept, play(1, 70, sampling="consecutive"))

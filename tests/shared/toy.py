@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from nses.core import moments
 from nses.core.algorithms import ALGORITHMS, Hyperparameters, Search
 from nses.core.archive import Archive
+from nses.core.budget import cut
 from nses.core.moments import Moments
 from nses.core.noise import Table, fill_table, perturb
 from nses.core.novelty import novelty
@@ -61,25 +62,33 @@ def make_search(
     *,
     change_returns: Callable[[Floats], Floats] = lambda f: f,
     see: Callable[[Candidates, Archive], None] = lambda candidates, archive: None,
+    lengths_of: Callable[[NDArray[np.int64]], NDArray[np.int64]] = lambda s: np.full(
+        len(s), LENGTH
+    ),
     **hyperparameters: object,
 ) -> Search:
-    """A small search. `change_returns` edits those of the candidates, `see` watches every call."""
+    """A small search. `change_returns` edits those of the candidates, `see` watches every call.
+
+    `lengths_of` says how long the episodes of seeds are.
+    """
     h = Hyperparameters(
         **{"n": 16, "sigma": 0.1, "lr": 0.05, "M": 3, "k": 4, "E": 2, **hyperparameters}  # type: ignore[arg-type]
     )
 
     def evaluate(candidates: Candidates, archive: Archive) -> Evaluation:
         see(candidates, archive)
-        f, b = episodes(thetas_of(candidates), candidates.seeds)
+        lengths = lengths_of(candidates.seeds)
+        n = len(lengths) if candidates.enough is None else cut(lengths, candidates.enough)
+        f, b = episodes(thetas_of(candidates)[:n], candidates.seeds[:n])
         merged = moments.nothing(DIMENSIONS)
         if candidates.contributes is not None:
-            for o in b[candidates.contributes]:
+            for o in b[candidates.contributes[:n]]:
                 merged = merged.merge(Moments(1.0, o, o**2))
         perturbed = candidates.epsilon is not None
         return Evaluation(
             f=change_returns(f) if perturbed else f,
             N=novelty(b, archive, h.k, h.distance),
-            lengths=np.full(len(f), LENGTH),
+            lengths=lengths[:n],
             moments=merged,
             b=None if perturbed else b,
         )

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nses.core import archive, moments, optimizers
 from nses.core.archive import Archive, Characterization
+from nses.core.budget import likely
 from nses.core.noise import Table, sample
 from nses.core.novelty import novelty
 from nses.core.optimizers import OPTIMIZERS
@@ -18,6 +19,7 @@ from nses.core.seeding import Purpose, assessment_seeds, episode_seeds, evaluati
 from nses.core.selection import SELECTIONS, select
 from nses.core.traces import is_trace
 from nses.core.values import (
+    Assessment,
     Best,
     Candidates,
     Evaluate,
@@ -87,6 +89,8 @@ class Hyperparameters:
     weight_per_member: bool = False
     ordinal_ranks: bool = False
     selection: str = "novelty"
+    behavior_episodes: int | None = None  # that b is the mean of; None: all E
+    steps_per_generation: int = 0  # that the candidates make at least, however many it takes
     optimizer: str = "adam"
     distance: str = "squared-euclidean"
     moments_probability: float = 0.01
@@ -157,8 +161,7 @@ class Search:
         member, i_w = state.members[m], m if h.weight_per_member else 0
         w = state.weights[i_w].w
 
-        candidates = self.perturb(member, t)
-        e = self.evaluate(candidates, A)  # f_i and N_i = N(b_i, A)
+        candidates, e = self._play(member, t, A)  # f_i and N_i = N(b_i, A)
         member, g = self.update(member, candidates, e, w)
 
         new = self._assess(member, t + 1, m, A)  # f and b of theta_{t+1}
@@ -226,20 +229,21 @@ class Search:
         h = self.hyperparameters
         assert candidates.epsilon is not None
         F = objective(self.algorithm, e.f, e.N, w, h.ordinal_ranks)
-        g = candidates.epsilon.weighted_sum(F, self.threads) / (h.n * h.sigma)  # Sec. 2.1, adr/0001
+        g = candidates.epsilon.weighted_sum(F, self.threads) / (len(F) * h.sigma)  # adr/0001
         member = ascend(member, g, h)
         return replace(member, moments=member.moments.merge(e.moments)), g
 
-    def perturb(self, member: Member, t: int) -> Candidates:
-        """theta + sigma epsilon_i, mirrored, one episode each."""
+    def perturb(self, member: Member, t: int, n: int | None = None) -> Candidates:
+        """theta + sigma epsilon_i, mirrored, one episode each. The i-th does not depend on n."""
         h = self.hyperparameters
-        chance = generator(self.seed, t, 0, Purpose.MOMENTS).random(h.n)
+        n = n or h.n
+        chance = generator(self.seed, t, 0, Purpose.MOMENTS).random(n)
         return Candidates(
             theta=member.theta,
             moments=member.moments,
-            seeds=episode_seeds(self.seed, t, 0, Purpose.EPISODE, h.n),
+            seeds=episode_seeds(self.seed, t, 0, Purpose.EPISODE, n),
             sigma=h.sigma,
-            epsilon=sample(self.noise, member.theta.size, h.n, self.seed, t),
+            epsilon=sample(self.noise, member.theta.size, n, self.seed, t),
             contributes=chance < h.moments_probability,
         )
 
@@ -248,16 +252,30 @@ class Search:
         seeds = evaluation_seeds(self.seed, 0, 0, Purpose.RETEST, episodes, self.starts)
         return self.evaluate(Candidates(best.theta, best.moments, seeds), archive.empty(0))
 
+    def _play(self, member: Member, t: int, A: Archive) -> tuple[Candidates, Evaluation]:
+        """n candidates, and more where these have not made the steps of a generation yet."""
+        h = self.hyperparameters
+        candidates = self.perturb(member, t)
+        e = self.evaluate(candidates, A)
+        while (missing := h.steps_per_generation - int(e.lengths.sum())) > 0:
+            n = len(e.f)
+            more = self.perturb(member, t, n + likely(e.lengths, missing)).after(n, missing)
+            e = e.followed_by(self.evaluate(more, A))
+        return candidates if len(e.f) == h.n else self.perturb(member, t, len(e.f)), e
+
     def _assess(
         self, member: Member, t: int, m: int, A: Archive, purpose: Purpose = Purpose.EVALUATION
-    ) -> "Assessment":
-        """f and b of an unperturbed member: means over E episodes; if b is a trace, the first."""
-        seeds = assessment_seeds(self.seed, t, m, purpose, self.hyperparameters.E, self.starts)
+    ) -> Assessment:
+        """f and b of an unperturbed member: means over episodes; if b is a trace, the first."""
+        h = self.hyperparameters
+        of_b = h.behavior_episodes or h.E
+        episodes = of_b if purpose is Purpose.FRESH_BEHAVIOR else max(h.E, of_b)
+        seeds = assessment_seeds(self.seed, t, m, purpose, episodes, self.starts)
         e = self.evaluate(Candidates(member.theta, member.moments, seeds), A)
         assert e.b is not None
-        played = np.isfinite(e.f)
-        b = e.b if is_trace(e.b) else _mean(e.b[played])
-        return Assessment(float(e.f[played].mean()), b, e)
+        played = np.flatnonzero(np.isfinite(e.f))
+        b = e.b if is_trace(e.b) else archive.mean(e.b[played[:of_b]])
+        return Assessment(float(e.f[played[: h.E]].mean()), b, e)
 
     def _member_behaviors(self, state: State) -> tuple[list[Characterization], list[Evaluation]]:
         """The members' last known behaviors, or those of fresh episodes."""
@@ -268,21 +286,6 @@ class Search:
             for m, member in enumerate(state.members)
         ]
         return [x.b for x in fresh], [x.evaluation for x in fresh]
-
-
-@dataclass(frozen=True, eq=False)
-class Assessment:
-    """f(theta) and b(pi_theta) of an unperturbed member, and the episodes behind them."""
-
-    f: float
-    b: Characterization
-    evaluation: Evaluation
-
-
-def _mean(b: Characterization) -> Floats:
-    """Of the finite behaviors among these; NaN where there is none, which is well for ES."""
-    known = b[np.isfinite(b).all(axis=1)]
-    return known.mean(axis=0) if len(known) else np.full(b.shape[1], nan)
 
 
 def _reported(b: Characterization) -> tuple[float, ...]:

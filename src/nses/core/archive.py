@@ -108,3 +108,9 @@ def archive_of(behaviors: ArrayLike | Sequence[Trace]) -> Archive:
 
 def empty(dimensions: int) -> Archive:
     return archive_of(np.empty((0, dimensions)))
+
+
+def mean(b: NDArray[Any]) -> NDArray[np.float64]:
+    """Of the finite behaviors among these; NaN where there is none, which is well for ES."""
+    known = b[np.isfinite(b).all(axis=1)]
+    return known.mean(axis=0) if len(known) else np.full(b.shape[1], np.nan)

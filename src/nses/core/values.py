@@ -1,7 +1,7 @@
 """The values that the layers exchange. All are frozen; State holds all that changes in a run."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
 import numpy as np
@@ -63,9 +63,25 @@ class Candidates:
     sigma: float = 0.0
     epsilon: Epsilon | None = None
     contributes: NDArray[np.bool_] | None = None  # which episodes report their observations
+    before: int = 0  # candidates of the same generation that were played before these
+    enough: int | None = None  # steps: only the first pairs that make so many together count
 
     def __len__(self) -> int:
         return len(self.seeds)
+
+    def after(self, before: int, enough: int) -> "Candidates":
+        """Perturbed candidates without the first ones, an even number, as more of them."""
+        assert self.epsilon is not None
+        assert self.contributes is not None
+        offsets = self.epsilon.offsets[before // 2 :]
+        return replace(
+            self,
+            seeds=self.seeds[before:],
+            epsilon=replace(self.epsilon, offsets=offsets),
+            contributes=self.contributes[before:],
+            before=before,
+            enough=enough,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +95,26 @@ class Evaluation:
     b: Characterization | None = None  # (n, dimensions) or one trace, for unperturbed episodes only
     blown_up: int = 0  # episodes that ended because the simulator gave up
     restarts: int = 0  # workers replaced meanwhile, which does not affect the result
+
+    def followed_by(self, more: "Evaluation") -> "Evaluation":
+        """That of these candidates and of more of the same generation."""
+        return Evaluation(
+            f=np.concatenate([self.f, more.f]),
+            N=np.concatenate([self.N, more.N]),
+            lengths=np.concatenate([self.lengths, more.lengths]),
+            moments=self.moments.merge(more.moments),
+            blown_up=self.blown_up + more.blown_up,
+            restarts=self.restarts + more.restarts,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """f(theta) and b(pi_theta) of an unperturbed member, and the episodes behind them."""
+
+    f: float
+    b: Characterization
+    evaluation: Evaluation
 
 
 Evaluate = Callable[[Candidates, Archive], Evaluation]

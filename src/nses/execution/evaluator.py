@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core import moments
+from nses.core.budget import cut
 from nses.core.values import Evaluation
 from nses.errors import TaskBroken, TooManyFailures
 from nses.execution.batch import Settled
@@ -47,14 +48,15 @@ class Judge:
         if settled.killers and job.perturbed:
             self.bear(int((rows.status == FAILED).sum()), job.whole)
 
-    def check(self, f: NDArray[np.float64], perturbed: bool) -> None:
+    def check(self, f: NDArray[np.float64], perturbed: bool, before: int = 0) -> None:
+        """Whether a generation can go on with these returns and with as many others before."""
         failed = int(np.isnan(f).sum())
         if failed == len(f) and not self.worked:
             why = self.last_error.rstrip() or "every return or observation was NaN or infinite."
             raise TaskBroken(f"no episode of the task could be played: {why}")
         self.worked = True
         if perturbed or failed > 1 or failed == len(f):  # one of a few unperturbed ones may fail
-            self.bear(failed, len(f))
+            self.bear(failed, len(f) if failed == len(f) else before + len(f))
 
     def bear(self, failed: int, n: int) -> None:
         """TooManyFailures if more failed than a generation can spare."""
@@ -66,11 +68,13 @@ class Judge:
 
 
 def evaluation(job: Job, rows: Rows, judge: Judge, restarts: int = 0) -> Evaluation:
-    """The rows of all candidates as one value; moments are merged in their order."""
+    """The rows of all candidates that count as one value; moments are merged in their order."""
+    if job.enough is not None:
+        rows = rows.head(cut(rows.lengths, job.enough))
     f = rows.f.copy()
-    judge.check(f, job.perturbed)
+    judge.check(f, job.perturbed, before=job.whole - len(job))
     merged = moments.nothing(rows.observed.shape[1] // 2)
-    for i in np.flatnonzero(job.contributes & ~np.isnan(f)):
+    for i in np.flatnonzero(job.contributes[: len(f)] & ~np.isnan(f)):
         merged = merged.merge(moments.of_row(rows.observed[i]))
     b = rows.b.copy() if rows.first is None else rows.first[1]
     return Evaluation(

@@ -40,6 +40,7 @@ class Job:
     contributes: NDArray[np.bool_]  # (n,) which episodes report their observations
     archive: Archive
     whole: int  # all candidates asked for, of which these may be a part
+    enough: int | None = None  # steps: only the first pairs that make so many together count
 
     def __len__(self) -> int:
         return len(self.seeds)
@@ -78,7 +79,8 @@ def job_of(candidates: Candidates, archive: Archive) -> Job:
         offsets=None if epsilon is None else epsilon.offsets,
         contributes=np.zeros(n, np.bool_) if contributes is None else contributes,
         archive=archive,
-        whole=n,
+        whole=candidates.before + n,
+        enough=candidates.enough,
     )
 
 

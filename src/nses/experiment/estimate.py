@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass, replace
+from math import ceil
 
 import numpy as np
 from rich.console import Console
@@ -78,15 +79,15 @@ def estimate(config: Config, nodes: int | None = None) -> Estimate:
     with Serial(plan_of(config, task, policy), noise_size=size) as play:
         noise.fill_table(play.noise, config.seed)
         lengths, seconds = _measured(play, policy, config)
-        gradient = _gradient_seconds(config, play.noise, policy.size)
+        n = _candidates(config, float(lengths.mean()))
+        gradient = _gradient_seconds(config, n, play.noise, policy.size)
         noise_bytes = play.noise.nbytes
     speed = float(lengths.sum()) / seconds
     crowded = SCALING if cluster.cpus > cluster.nodes else 1.0
     work = Work(
         seconds=lengths / (speed * crowded),
-        n=config.n,
-        evaluation_episodes=config.evaluation_episodes,
-        assessments=1 + (config.members if config.selection == "fresh" else 0),
+        n=n,
+        **_unperturbed(config),
         members=config.members,
         parameters=policy.size,
         gradient=gradient,
@@ -96,7 +97,7 @@ def estimate(config: Config, nodes: int | None = None) -> Estimate:
     tricks = ONE_MACHINE if nodes is None else MANY
     longest = lasting(work, task.step_limit / (speed * crowded))
     tests = config.retest_episodes * (1 + len(task.variations))
-    fixed = config.members * config.evaluation_episodes + tests
+    fixed = config.members * work.evaluation_episodes + tests
     return Estimate(
         parameters=policy.size,
         steps_per_second=speed,
@@ -160,16 +161,30 @@ def _outcome(work: Work, cluster: Cluster, tricks: Tricks, runs: int = 1) -> Out
     return replace(outcome, generation=generation, efficiency=busy / generation)
 
 
-def _gradient_seconds(config: Config, table: noise.Table, d: int) -> float:
+def _candidates(config: Config, episode_steps: float) -> int:
+    """Of a generation, if all episodes have this length."""
+    pairs = ceil(config.steps_per_generation / (2 * episode_steps))
+    return max(config.n, 2 * pairs)
+
+
+def _unperturbed(config: Config) -> dict[str, int]:
+    """Episodes without noise: of an evaluation, and how many evaluations a generation has."""
+    of_b = config.behavior_episodes or config.evaluation_episodes
+    episodes = max(config.evaluation_episodes, of_b)
+    looked_at = config.members * of_b if config.selection == "fresh" else 0
+    return {"evaluation_episodes": episodes, "assessments": 1 + ceil(looked_at / episodes)}
+
+
+def _gradient_seconds(config: Config, n: int, table: noise.Table, d: int) -> float:
     """Time of the gradient sum, measured on some rows and scaled up."""
-    n = min(config.n, max(2, 2 * (20_000_000 // d)))
-    epsilon = noise.sample(table, d, n, config.seed, 0)
-    F = np.linspace(-0.5, 0.5, n)
+    part = min(n, max(2, 2 * (20_000_000 // d)))
+    epsilon = noise.sample(table, d, part, config.seed, 0)
+    F = np.linspace(-0.5, 0.5, part)
     threads = BACKENDS[config.backend].threads(config.workers)
     epsilon.weighted_sum(F, threads)  # compiles, or loads what was compiled
     before = time.perf_counter()
     epsilon.weighted_sum(F, threads)
-    return (time.perf_counter() - before) * config.n / n
+    return (time.perf_counter() - before) * n / part
 
 
 def _memory(config: Config, d: int, task: Task, noise_bytes: int) -> int:

@@ -13,15 +13,21 @@ from nses.rollouts.tasks.task import Task
 
 Reference = NDArray[np.uint8]  # observations, (count, ...)
 
-KEPT = 0.01  # fraction of the observations
+# The probability with which an observation is kept.
+SAMPLINGS = {
+    "spread": 0.01,
+    "consecutive": 1.0,  # the authors' code: the first ones
+}
 
 
-def random_observations(task: Task, count: int, rng: np.random.Generator) -> Reference:
-    """Observations of random play, (count, ...), each kept with probability 0.01."""
+def random_observations(
+    task: Task, count: int, rng: np.random.Generator, sampling: str = "spread"
+) -> Reference:
+    """What random play sees, (count, ...): all of it from the first step on, or one in hundred."""
     environment = task.made()
     try:
         with generators_kept(), errors_only():
-            return np.stack(_observations(task, environment, count, rng))
+            return np.stack(_observations(task, environment, count, rng, SAMPLINGS[sampling]))
     except MemoryError:  # not the fault of the task
         raise
     except Exception as error:
@@ -34,11 +40,15 @@ def random_observations(task: Task, count: int, rng: np.random.Generator) -> Ref
 
 
 def _observations(
-    task: Task, environment: gym.Env[Any, Any], count: int, rng: np.random.Generator
+    task: Task,
+    environment: gym.Env[Any, Any],
+    count: int,
+    rng: np.random.Generator,
+    probability: float,
 ) -> list[NDArray[np.uint8]]:
     space = environment.action_space
     space.seed(int(rng.integers(1 << 31)))
-    kept, wait, end, length = [], int(rng.geometric(KEPT)), True, 0
+    kept, wait, end, length = [], int(rng.geometric(probability)), True, 0
     while len(kept) < count:
         if end or length == task.step_limit:
             seed = int(rng.integers(1 << 31))
@@ -49,5 +59,5 @@ def _observations(
         end, length, wait = terminated or truncated, length + 1, wait - 1
         if wait == 0:
             kept.append(np.array(observation))
-            wait = int(rng.geometric(KEPT))
+            wait = int(rng.geometric(probability))
     return kept

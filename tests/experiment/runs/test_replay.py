@@ -37,6 +37,7 @@ VARIANTS = {
     "per member": {"algorithm": "nsra-es", "weight_per_member": True, "members": 3},
     "sgd": {"algorithm": "nsr-es", "optimizer": "sgd", "selection": "fresh"},
     "ordinal": {"algorithm": "ns-es", "ranks": "ordinal", "l2": 0.1},
+    "in turn": {"algorithm": "nsr-es", "selection": "round-robin", "behavior_episodes": 5},
 }
 
 
@@ -140,6 +141,30 @@ def test_every_option_that_touches_the_update_is_replayed(name, tmp_path):
         assert rebuild(run, 11, member=m).theta.tobytes() == member.theta.tobytes()
     past = rebuild(run, 9, candidate=7)
     assert play(run, past).returns[0] == past.logged
+
+
+def test_generations_of_different_numbers_of_candidates_are_replayed(tmp_path):
+    states = {}
+    run = train(
+        "CartPole-v1", seed=1, generations=4, run_dir=tmp_path / "r", steps_per_generation=900,
+        moments_probability=0.5,
+        listener=lambda state, record: states.__setitem__(state.generation, state), **SMALL,
+    )  # fmt: skip
+    lines = {
+        line.generation: line
+        for line in read_history(run.path / HISTORY, 2, 16, 4, 4, or_more=True)
+    }
+    sizes = [len(line.f) for line in lines.values()]
+    assert min(sizes) > 16
+    assert len(set(sizes)) > 1
+    for m, member in enumerate(states[4].members):
+        assert rebuild(run, 4, member=m).theta.tobytes() == member.theta.tobytes()
+    past = rebuild(run, 3, candidate=sizes[2] - 1)
+    assert play(run, past).returns[0] == past.logged == lines[3].f[-1]
+    with pytest.raises(ValueError, match=f"candidate must be from 0 to {sizes[2] - 1}"):
+        rebuild(run, 3, candidate=sizes[2])
+    unperturbed = (2 + 4) * 2  # of two members, and of four updates
+    assert run.metrics[-1]["episodes"] == unperturbed + sum(sizes)
 
 
 def test_a_run_that_was_extended_has_one_line_a_generation(tmp_path):

@@ -1,4 +1,4 @@
-"""Names, atomic files and locks, each with the fault it is there for (FAULTS.md, Storage)."""
+"""Names, atomic files and locks, each with the fault it is there for."""
 
 import json
 import os

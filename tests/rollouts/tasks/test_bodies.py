@@ -8,7 +8,7 @@ import pytest
 from nses.core.moments import initial
 from nses.rollouts.episode import player
 from nses.rollouts.policies.mlp import MLP
-from nses.rollouts.tasks.bodies import BODIES, BODY_TASKS
+from nses.rollouts.tasks.bodies import BODIES, BODY_TASKS, model_of
 from nses.rollouts.tasks.catalog import make_task
 from nses.rollouts.tasks.mujoco import BodyEnv
 
@@ -62,3 +62,31 @@ def test_the_humanoid_senses_itself_in_the_order_of_the_paper():
     np.testing.assert_array_equal(actuator, data.qfrc_actuator)
     np.testing.assert_array_equal(cfrc, data.cfrc_ext.ravel())
     assert all(part.any() for part in (qpos, qvel, cinert, cvel, actuator, cfrc))
+
+
+def test_the_left_hip_may_bend_as_in_the_authors_model():
+    models = [model_of(BODIES["humanoid"], None, hip) for hip in (None, -120)]
+    bent = [np.degrees(model.joint("left_hip_y").range).round(9).tolist() for model in models]
+    assert bent == [[-110, 20], [-120, 20]]
+    ranges = [np.delete(model.jnt_range, model.joint("left_hip_y").id, axis=0) for model in models]
+    np.testing.assert_array_equal(*ranges)
+
+
+def test_the_compiled_loop_takes_the_hip_along():
+    task = make_task("humanoid", left_hip=-120)
+    policy = MLP((376, 2, 17))
+    player = task.native(task, policy)
+    assert player.environment.model.joint("left_hip_y").range[0] == np.radians(-120)
+
+
+@pytest.mark.parametrize(
+    ("body", "degrees", "message"),
+    [
+        ("humanoid", 30, "from -180 to 20 degrees"),
+        ("humanoid", "far", "from -180 to 20 degrees"),
+        ("ant", -120, "a joint of the humanoid"),
+    ],
+)
+def test_a_hip_that_cannot_be_is_refused(body, degrees, message):
+    with pytest.raises(ValueError, match=message):
+        model_of(BODIES[body], None, degrees)

@@ -143,6 +143,8 @@ def test_a_model_without_a_free_collision_bit_is_refused():
         {"back": float("inf")},
         {"depth": "deep"},
         {"depth": 5.5},
+        {"margin": -0.1},
+        {"margin": None},
         {"width": 3.0},
         True,
         3.0,
@@ -157,3 +159,9 @@ def test_no_settings_are_no_trap_and_empty_ones_the_papers():
     assert trap_of(None) is None
     assert trap_of({}) == Trap()
     assert trap_of({"half_width": 2}) == Trap(half_width=2)
+
+
+def test_walls_may_have_the_margin_of_the_authors_model():
+    models = [model_of(BODIES["humanoid"], trap) for trap in ({}, {"margin": 0.001})]
+    for model, margin in zip(models, (0.0, 0.001), strict=True):
+        assert [model.geom_margin[geom] for geom in wall_geoms(model)] == [margin] * 3

@@ -26,7 +26,10 @@ SEAL = "sha256"  # the first digits, per line: one flipped bit would give anothe
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Generation t + 1: the updated member, and what updated it. f and N are exact, (n,)."""
+    """Generation t + 1: the updated member, and what updated it. f and N are exact, (n,).
+
+    n is larger than in the settings where a generation needed more candidates for its steps.
+    """
 
     generation: int
     member: int
@@ -57,9 +60,9 @@ def line_of(report: Report) -> dict[str, Any]:
 
 
 def read_history(
-    path: Path, members: int, n: int, moments_size: int, at_most: int
+    path: Path, members: int, n: int, moments_size: int, at_most: int, or_more: bool = False
 ) -> Iterator[Line]:
-    """The lines up to a generation; CheckpointRefused names a damaged one."""
+    """The lines up to a generation, of n candidates each; CheckpointRefused names a damaged one."""
     for record in read_generations(path):
         generation = record["generation"]
         if generation > at_most:
@@ -71,7 +74,10 @@ def read_history(
             if "count" in record:
                 sums = (_numbers(record[name], moments_size) for name in ("sum", "square"))
                 observed = Moments(float(record["count"]), *sums)
-            f, N = (_numbers(record[name], n) for name in ("f", "N"))
+            f = _numbers(record["f"])
+            if f.size != n and not (or_more and f.size > n and f.size % 2 == 0):
+                raise ValueError(f"it has {f.size} candidates instead of {n}")
+            N = _numbers(record["N"], f.size)
             if record.get(SEAL, "") not in ("", _seal(record)):  # older runs have none
                 raise ValueError("SHA-256 differs")
             yield Line(
@@ -91,8 +97,8 @@ def _text(x: NDArray[np.float64]) -> str:
     return base64.b64encode(np.ascontiguousarray(x, "<f8").tobytes()).decode()
 
 
-def _numbers(text: str, size: int) -> Floats:
+def _numbers(text: str, size: int | None = None) -> Floats:
     x = np.frombuffer(base64.b64decode(text, validate=True), "<f8").astype(np.float64)
-    if x.size != size:
+    if size is not None and x.size != size:
         raise ValueError(f"it has {x.size} numbers instead of {size}")
     return x

@@ -78,17 +78,18 @@ def rebuild(
     A candidate of generation G is a perturbation of the member that G selected, before its update.
     Without a candidate, the policy is the member that G updated (or `member`), after that update.
     """
-    members, n = run.config.members, run.config.n
+    members = run.config.members
     if generation < (0 if candidate is None else 1):
         raise UsageError(
             f"generations are counted from 1 (0: the initial members), got {generation}."
         )
     if member is not None and not 0 <= member < members:
         raise UsageError(f"member must be from 0 to {members - 1}, got {member}.")
-    if candidate is not None and not 0 <= candidate < n:
-        raise UsageError(f"candidate must be from 0 to {n - 1}, got {candidate}.")
     search = _search(run)
     lines = _lines(run, search, generation)
+    n = len(lines[generation].f) if generation in lines else run.config.n
+    if candidate is not None and not 0 <= candidate < n:
+        raise UsageError(f"candidate must be from 0 to {n - 1}, got {candidate}.")
     chosen = lines[generation].member if generation in lines else 0
     if candidate is None:
         m = chosen if member is None else member
@@ -110,7 +111,7 @@ def rebuild(
             f"the candidates of generation {generation} are those of member {chosen}, got {member}."
         )
     parent = _member(run, search, lines, generation - 1, chosen)
-    episodes = search.perturb(parent, generation - 1)
+    episodes = search.perturb(parent, generation - 1, n)
     job = jobs.job_of(episodes, archive.empty(0))
     theta = job.policy(candidate, search.noise, np.empty_like(parent.theta))
     logged = float(lines[generation].f[candidate])
@@ -170,7 +171,8 @@ def _lines(run: "Run", search: Search, generation: int) -> dict[int, Line]:
     """The history up to a generation."""
     lines = {}
     sizes = (run.config.members, run.config.n, search.moments_size)
-    for line in read_history(run.path / HISTORY, *sizes, at_most=generation):
+    or_more = run.config.steps_per_generation > 0
+    for line in read_history(run.path / HISTORY, *sizes, at_most=generation, or_more=or_more):
         lines[line.generation] = line
     if generation and generation not in lines:
         last = max((r["generation"] for r in run.metrics), default=0)
@@ -199,7 +201,7 @@ def _member(run: "Run", search: Search, lines: dict[int, Line], generation: int,
     for t in range(since + 1, generation + 1):
         line = lines[t]
         if line.member == m:
-            candidates = search.perturb(member, t - 1)
+            candidates = search.perturb(member, t - 1, len(line.f))
             member, _ = search.update(member, candidates, line.evaluation, line.weight)
     return replace(member, behavior=np.empty(0))  # not the checkpoint's, which is older
 

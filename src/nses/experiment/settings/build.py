@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nses.core.algorithms import ALGORITHMS, Hyperparameters, Search
+from nses.core.budget import MOST_ADDED
 from nses.core.distances import check_distance
 from nses.core.noise import Table, fill_table, table_size
 from nses.core.seeding import Purpose, generator
@@ -88,7 +89,7 @@ def reference_of(config: Config, task: Task) -> Reference | None:
     if not has_pixels(task.facts):
         return None
     rng = generator(config.seed, 0, 0, Purpose.REFERENCE)
-    return random_observations(task, config.reference, rng)
+    return random_observations(task, config.reference, rng, config.reference_sampling)
 
 
 def hyperparameters_of(config: Config, distance: str) -> Hyperparameters:
@@ -101,6 +102,12 @@ def hyperparameters_of(config: Config, distance: str) -> Hyperparameters:
     if not config.normalize:
         values["moments_probability"] = 0.0
     return Hyperparameters(**{**values, "distance": distance})
+
+
+def largest_call(config: Config) -> int:
+    """Candidates that a search asks for at a time, as a rule."""
+    added = MOST_ADDED if config.steps_per_generation else 0
+    return max(config.n, added, config.evaluation_episodes, config.behavior_episodes or 0)
 
 
 def plan_of(config: Config, task: Task, policy: Policy) -> Plan:
@@ -127,7 +134,7 @@ def search_of(
     plan = plan_of(config, task, policy)
     setup = Setup(
         noise_size=table_size(policy.size),
-        capacity=max(config.n, config.evaluation_episodes),
+        capacity=largest_call(config),
         workers=config.workers,
         deadline=config.deadline,
         should_stop=should_stop,

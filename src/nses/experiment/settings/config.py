@@ -14,6 +14,7 @@ from nses.core.optimizers import OPTIMIZERS
 from nses.errors import UsageError
 from nses.execution.backends import BACKENDS
 from nses.experiment.settings.setting import Kind, Setting, declared, setting, settings_of
+from nses.rollouts.reference import SAMPLINGS
 
 
 def _even(n: int) -> Iterator[str]:
@@ -57,7 +58,9 @@ class Config:
 
     algorithm: str = setting("nsra-es", experiment=True, among=ALGORITHMS)
     """Reward only, novelty only, both in equal parts, or both with a weight that adapts."""
-    recipe: Literal["paper", "laptop", "smoke"] = setting("laptop", experiment=True, changes=True)
+    recipe: Literal["paper", "authors", "laptop", "smoke"] = setting(
+        "laptop", experiment=True, changes=True
+    )
     """Where the settings that are not given come from."""
     seed: int = setting(0, experiment=True, at_least=0, at_most=2**63 - 1)
     """The same seed gives the same run, bit for bit."""
@@ -66,6 +69,10 @@ class Config:
 
     n: int = setting(100, symbol="n", rule=_even)
     """Candidates per generation, one episode each; even, because they are mirrored."""
+    steps_per_generation: int = from_core(
+        "steps_per_generation", episodes=True, at_least=0, at_most=10**9
+    )
+    """More candidates than n, in mirrored pairs, until they have made so many steps together."""
     sigma: float = from_core("sigma", above=0)
     """Standard deviation of the perturbations."""
     lr: float = from_core("lr", above=0)
@@ -80,6 +87,11 @@ class Config:
     """Novelty is the mean distance to the k nearest neighbours in the archive."""
     evaluation_episodes: int = setting(10, symbol="E", episodes=True, at_least=1, at_most=10**6)
     """E, episodes without noise that evaluate an updated member."""
+    behavior_episodes: int | None = from_core(
+        "behavior_episodes", episodes=True, at_least=1, at_most=10**6
+    )
+    """Episodes without noise whose mean behavior is the member's (of traces, the first counts).
+    If not given: all evaluation episodes."""
     weight: float = from_core("w", at_least=0, at_most=1)
     """NSRA-ES: the initial weight w of reward (of novelty: 1-w)."""
     weight_patience: int = from_core("t_w", at_least=1, at_most=10**9)
@@ -109,6 +121,8 @@ class Config:
     """Standardise observations by their running mean and variance."""
     reference: int = setting(128, at_least=2, at_most=10**4)
     """Observations of random play in the reference batch (virtual batch norm, for pixels)."""
+    reference_sampling: str = setting("spread", among=SAMPLINGS)
+    """Which observations these are: one in a hundred, or the first ones (the authors' code)."""
     moments_probability: float = from_core(
         "moments_probability", episodes=True, at_least=0, at_most=1
     )

@@ -11,7 +11,7 @@ from nses.errors import UsageError
 from nses.execution.backends import BACKENDS
 from nses.execution.job import memory_fields
 from nses.execution.shared import size_of
-from nses.experiment.settings.build import policy_of
+from nses.experiment.settings.build import largest_call, policy_of
 from nses.experiment.settings.config import Config
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.conv import PIXELS
@@ -69,8 +69,7 @@ def check_memory(config: Config, task: Task, own: Policy | None = None) -> None:
     d, m = policy.size, policy.moments_size
     table = 4 * table_size(d)
     size = 0 if task.behavior.summary == "trace" else task.behavior_size
-    rows = max(config.n, config.evaluation_episodes)
-    candidates = size_of(memory_fields(d, rows, m, size))
+    candidates = size_of(memory_fields(d, largest_call(config), m, size))
     members = config.members * (OPTIMIZED * 4 * d + 2 * 8 * m)
     needed, there = table + candidates + members, total_bytes()
     if needed > there:
@@ -82,7 +81,7 @@ def check_memory(config: Config, task: Task, own: Policy | None = None) -> None:
 
 
 def warn_of_memory(config: Config, task: Task) -> None:
-    """E14: a warning, not an error, because few episodes last to the limit."""
+    """A warning, not an error, because few episodes last to the limit."""
     needed, available = archives_bytes(config, task), available_bytes()
     if needed > available:
         log.warning(

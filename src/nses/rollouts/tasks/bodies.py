@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 
+from nses.errors import UsageError
 from nses.rollouts.tasks.trap import trap_of, with_trap
 
 if TYPE_CHECKING:
-    from mujoco import MjModel
+    from mujoco import MjModel, MjSpec
 
 ASSETS = Path(gym.__file__).parent / "envs" / "mujoco" / "assets"
 
@@ -127,15 +128,33 @@ REWARDS: dict[str, Callable[[Body], Reward]] = {
 }
 
 
-def model_of(body: Body, trap: Mapping[str, float] | None) -> "MjModel":
-    """The compiled model of a body, with the walls of a trap around its way."""
+def model_of(
+    body: Body, trap: Mapping[str, float] | None, left_hip: float | None = None
+) -> "MjModel":
+    """The compiled model of a body, with the walls of a trap around its way.
+
+    `left_hip` is how far the humanoid's left hip bends forward, in degrees: -110 in Gymnasium's
+    model, as the right one, and -120 in the authors'.
+    """
     from mujoco import MjSpec, mjtIntegrator
 
     spec = MjSpec.from_file(str(ASSETS / body.model))
     for name, value in body.options:
         chosen = getattr(mjtIntegrator, value) if name == "integrator" else value
         setattr(spec.option, name, chosen)
+    if left_hip is not None:
+        _bend_left_hip(spec, left_hip)
     walls = trap_of(trap)
     with warnings.catch_warnings():  # the half-cheetah's model has an attribute that is to go
         warnings.filterwarnings("ignore", "compiler attribute 'settotalmass' is deprecated")
         return (with_trap(spec, walls) if walls else spec).compile()
+
+
+def _bend_left_hip(spec: "MjSpec", degrees: float) -> None:
+    hip = spec.joint("left_hip_y")
+    if hip is None:
+        raise UsageError("left_hip is a joint of the humanoid, which this body does not have.")
+    upper = float(hip.range[1])
+    if not (isinstance(degrees, int | float) and -180 <= degrees < upper):
+        raise UsageError(f"left_hip must be from -180 to {upper:g} degrees, got {degrees!r}.")
+    hip.range = (degrees, upper)

@@ -88,7 +88,8 @@ def _body(name: str, identifier: str, arguments: dict[str, Any], max_steps: int 
     spec = gymnasium.spec_of(identifier)
     settings = {**spec.kwargs, **arguments}
     trap = trap_of(settings.get("trap"))
-    known = set(settings) <= {"body", "reward", "trap"}  # what the compiled loop knows how to do
+    # What the compiled loop knows how to do:
+    known = set(settings) <= {"body", "reward", "trap", "left_hip"}
     return Task(
         name=name,
         make=partial(gymnasium.make_environment, spec, arguments),

@@ -43,9 +43,10 @@ log = logging.getLogger("nses")
 class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
     """A body that starts at the origin and is paid for the way of its centre of mass.
 
-    `trap` holds settings of `Trap`, an empty mapping for the paper's. info has the centre of mass
-    (x, y) and the terms of the reward. A simulation that blows up ends its episode: the last step
-    is worth nothing, observation and place stay those before it, and info says `blown_up`.
+    `trap` holds settings of `Trap`, an empty mapping for the paper's; `left_hip` is the limit of
+    that joint, in degrees, where it is not that of Gymnasium's humanoid. info has the centre of
+    mass (x, y) and the terms of the reward. A simulation that blows up ends its episode: the last
+    step is worth nothing, observation and place stay those before it, and info says `blown_up`.
     """
 
     metadata = {"render_modes": ["rgb_array"]}
@@ -56,10 +57,11 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         reward: str = "isotropic",
         trap: Mapping[str, float] | None = None,
         render_mode: str | None = None,
+        left_hip: float | None = None,
     ):
         self.body = _choice("body", body, BODIES)
         self.reward = _choice("reward", reward, REWARDS)(self.body)
-        self.model = model_of(self.body, trap)
+        self.model = model_of(self.body, trap, left_hip)
         self.data = data = mujoco.MjData(self.model)
         keep_out_of_the_working_directory()
         self.dt = self.model.opt.timestep * self.body.frame_skip  # seconds of a step

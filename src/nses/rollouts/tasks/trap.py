@@ -24,17 +24,23 @@ Point = tuple[float, float]
 class Trap:
     """A room of `depth` before a back wall at x = `back`, open towards the start at the origin.
 
-    Lengths are between the centre lines of the walls; the defaults are the paper's.
+    Lengths are between the centre lines of the walls; the defaults are the paper's. `margin` is the
+    distance at which MuJoCo notices that something nears a wall, 0.001 in the authors' model.
     """
 
     back: float = 5.5
     half_width: float = 1.5
     depth: float = 3.0
+    margin: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
+        lengths = asdict(self)
+        margin = lengths.pop("margin")
+        for name, value in lengths.items():
             if not (isinstance(value, int | float) and HALF_THICKNESS < value < math.inf):
                 raise UsageError(f"{name} of a trap must be above {HALF_THICKNESS}, got {value!r}.")
+        if not (isinstance(margin, int | float) and 0 <= margin < math.inf):
+            raise UsageError(f"margin of a trap must be at least 0, got {margin!r}.")
         if self.depth >= self.back:
             raise UsageError(
                 f"a trap must open before the start at x = 0, got depth {self.depth} with its back "
@@ -99,7 +105,7 @@ def with_trap(spec: "MjSpec", trap: Trap) -> "MjSpec":
             conaffinity=0,
             condim=1,
             priority=1,  # else the friction of a body with condim 3, the ant's, would count
-            margin=0.0,
+            margin=trap.margin,
             material="",
             rgba=COLOR,
         )
