@@ -21,7 +21,7 @@ class Arguments:
             "its study of how fast the weight adapts.",
         ),
     ]
-    recipe: Literal["paper", "laptop", "smoke"] = "laptop"
+    recipe: Literal["paper", "authors", "laptop", "smoke"] = "laptop"
     """The settings of every run."""
     runs: int | None = None
     """Seeds per algorithm. If not given: as many as the paper has for its recipe (10 for a body, 5

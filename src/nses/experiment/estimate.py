@@ -95,7 +95,8 @@ def estimate(config: Config, nodes: int | None = None) -> Estimate:
         entry=archive_bytes(config, task) // (config.members + config.generations),
     )
     tricks = ONE_MACHINE if nodes is None else MANY
-    longest = lasting(work, task.step_limit / (speed * crowded))
+    fewest = replace(work, n=_candidates(config, task.step_limit))
+    longest = lasting(fewest, task.step_limit / (speed * crowded))
     tests = config.retest_episodes * (1 + len(task.variations))
     fixed = config.members * work.evaluation_episodes + tests
     return Estimate(

@@ -37,6 +37,11 @@ def test_a_distance_that_is_the_tasks_own_is_no_change():
     assert changes_of(replace(config, distance="euclidean")) == {"distance": "euclidean"}
 
 
+def test_a_distance_that_is_not_that_of_the_recipe_is_one():
+    config = replace(recipe("humanoid", "authors", "es"), distance="squared-euclidean")
+    assert changes_of(config) == {"distance": "squared-euclidean"}
+
+
 def test_nothing_is_imported_to_tell_the_changes_of_a_run(tmp_path, monkeypatch):
     (tmp_path / "hostile.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(tmp_path)

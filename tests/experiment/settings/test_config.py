@@ -136,7 +136,7 @@ def test_the_paper_recipe_has_the_numbers_of_the_paper():
 
 
 def test_an_unknown_recipe_is_refused():
-    with pytest.raises(ValueError, match="recipe must be one of paper, laptop, smoke"):
+    with pytest.raises(ValueError, match="recipe must be one of paper, authors, laptop, smoke"):
         recipe("point-trap", "server", "es")
     assert "point-trap" in TASK_RECIPES
 

@@ -95,14 +95,15 @@ def rebuild(
         m = chosen if member is None else member
         rebuilt = _member(run, search, lines, generation, m)
         since = max((t for t, line in lines.items() if line.member == m), default=0)
+        E = run.config.evaluation_episodes
         seeds = assessment_seeds(
             run.config.seed,
             since,  # its last update
             m,
             Purpose.EVALUATION,
-            run.config.evaluation_episodes,
+            max(E, run.config.behavior_episodes or 0),
             run.starts,
-        )
+        )[:E]
         episodes = Candidates(rebuilt.theta, rebuilt.moments, seeds)
         score = _score(run, since, m)
         return Replay(generation, m, None, rebuilt.theta, rebuilt.moments, episodes, score)

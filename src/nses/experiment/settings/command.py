@@ -20,7 +20,7 @@ def changes_of(config: Config) -> dict[str, Any]:
         for name, value in to_dict(config).items()
         if name not in PRACTICAL | {"seed"} and value != base[name]
     }
-    if changes.get("distance") in (VECTOR_DISTANCE, TRACE_DISTANCE):
+    if base["distance"] is None and changes.get("distance") in (VECTOR_DISTANCE, TRACE_DISTANCE):
         del changes["distance"]  # a task's default, which a stored run always spells out
     return changes
 
