@@ -29,11 +29,11 @@ from nses.core.values import (
     Report,
     State,
     Vector,
+    reported,
 )
 from nses.core.weight import Weight, adapt, keep
 from nses.errors import NotFinite
 
-LONGEST_REPORTED_BEHAVIOR = 16
 NOTHING = archive.empty(0)  # to measure N against where nobody looks at it
 
 T = TypeVar("T")
@@ -201,7 +201,7 @@ class Search:
             failed=sum(int((~np.isfinite(x.f)).sum()) for x in played),
             blown_up=sum(x.blown_up for x in played),
             gradient_norm=float(np.sqrt((g * g).sum())),
-            behavior=_reported(new.b),
+            behavior=reported(new.b),
             selection=tuple(P.tolist()),
             restarts=sum(x.restarts for x in played),
             evaluation=e,
@@ -286,10 +286,6 @@ class Search:
             for m, member in enumerate(state.members)
         ]
         return [x.b for x in fresh], [x.evaluation for x in fresh]
-
-
-def _reported(b: Characterization) -> tuple[float, ...]:
-    return () if is_trace(b) or b.size > LONGEST_REPORTED_BEHAVIOR else tuple(b.tolist())
 
 
 def _cost(played: list[Evaluation]) -> tuple[int, int]:

@@ -11,7 +11,10 @@ from nses.core.archive import Archive, Characterization
 from nses.core.moments import Moments
 from nses.core.noise import Epsilon
 from nses.core.optimizers import OptimizerState
+from nses.core.traces import is_trace
 from nses.core.weight import Weight
+
+LONGEST_REPORTED_BEHAVIOR = 16
 
 Vector = NDArray[np.float32]
 Floats = NDArray[np.float64]
@@ -142,3 +145,8 @@ class Report:
     selection: tuple[float, ...]  # P(m), as a rule that of Eq. 1
     restarts: int
     evaluation: Evaluation = field(repr=False, compare=False)  # from which theta_{t+1} follows
+
+
+def reported(b: Characterization) -> tuple[float, ...]:
+    """b as a Report has it."""
+    return () if is_trace(b) or b.size > LONGEST_REPORTED_BEHAVIOR else tuple(b.tolist())

@@ -2,18 +2,25 @@
 
 import difflib
 import json
-import types
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from numbers import Integral, Real
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from numbers import Integral
+from typing import Any, Literal, get_type_hints
 
 from nses.core.algorithms import ALGORITHMS, Hyperparameters
 from nses.core.distances import DISTANCES
 from nses.core.optimizers import OPTIMIZERS
 from nses.errors import UsageError
 from nses.execution.backends import BACKENDS
-from nses.experiment.settings.setting import Kind, Setting, declared, setting, settings_of
+from nses.experiment.settings.setting import (
+    Kind,
+    Setting,
+    declared,
+    describe,
+    matches,
+    setting,
+    settings_of,
+)
 from nses.rollouts.reference import SAMPLINGS
 
 
@@ -245,8 +252,8 @@ def _applied(config: Config, changes: Mapping[str, Any]) -> Config:
         if isinstance(value, list):
             value = tuple(value)
         value = SETTINGS[name].current(value)
-        if not _matches(value, _HINTS[name]):
-            errors.append(f"{name} must be {_describe(_HINTS[name])}, got {value!r}.")
+        if not matches(value, _HINTS[name]):
+            errors.append(f"{name} must be {describe(_HINTS[name])}, got {value!r}.")
             continue
         if isinstance(value, Integral) and not isinstance(value, bool):
             value = int(value)  # NumPy's integers are not JSON
@@ -280,28 +287,3 @@ def differences(ours: Config, theirs: Config) -> list[str]:
         for name in SETTINGS
         if name not in CHANGEABLE and getattr(ours, name) != getattr(theirs, name)
     ]
-
-
-def _matches(value: Any, hint: Any) -> bool:
-    if get_origin(hint) is Literal:
-        return value in get_args(hint)
-    if get_origin(hint) in (Union, types.UnionType):
-        return any(_matches(value, option) for option in get_args(hint))
-    if get_origin(hint) is tuple:
-        return isinstance(value, tuple) and all(_matches(x, get_args(hint)[0]) for x in value)
-    if hint is float:
-        return isinstance(value, Real) and not isinstance(value, bool)
-    if hint is int:
-        return isinstance(value, Integral) and not isinstance(value, bool)
-    return isinstance(value, hint)
-
-
-def _describe(hint: Any) -> str:
-    if get_origin(hint) is Literal:
-        return "one of " + ", ".join(get_args(hint))
-    if get_origin(hint) in (Union, types.UnionType):
-        return " or ".join(_describe(option) for option in get_args(hint))
-    if get_origin(hint) is tuple:
-        return f"a list, each entry {_describe(get_args(hint)[0])}"
-    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
-    return names.get(hint, "None")

@@ -4,10 +4,12 @@ Its name, type and default are those of the field of Config; its help is the str
 """
 
 import math
+import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum
-from typing import Any, TypeVar, cast
+from numbers import Integral, Real
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 T = TypeVar("T")
 
@@ -95,3 +97,30 @@ def setting(default: T, **words: Any) -> T:
 def settings_of(config: type) -> dict[str, Setting]:
     """The declarations, by name."""
     return {f.name: f.metadata["setting"] for f in fields(config)}
+
+
+def matches(value: Any, hint: Any) -> bool:
+    """Whether a value has the type of a setting."""
+    if get_origin(hint) is Literal:
+        return value in get_args(hint)
+    if get_origin(hint) in (Union, types.UnionType):
+        return any(matches(value, option) for option in get_args(hint))
+    if get_origin(hint) is tuple:
+        return isinstance(value, tuple) and all(matches(x, get_args(hint)[0]) for x in value)
+    if hint is float:
+        return isinstance(value, Real) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, Integral) and not isinstance(value, bool)
+    return isinstance(value, hint)
+
+
+def describe(hint: Any) -> str:
+    """The type of a setting in words."""
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(get_args(hint))
+    if get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(describe(option) for option in get_args(hint))
+    if get_origin(hint) is tuple:
+        return f"a list, each entry {describe(get_args(hint)[0])}"
+    names = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
+    return names.get(hint, "None")
