@@ -130,3 +130,9 @@ def test_results_weigh_little_and_calls_are_few():
     outcome = simulate(replace(MIXED, n=2000), on(64, RAY, 4), tricks=SINGLE)
     assert outcome.calls < 500
     assert outcome.bytes == pytest.approx(2010 * 27 + 4 * 13 * 2010, rel=0.05)
+
+
+def test_an_evaluation_overtakes_candidates_that_were_begun_ahead_of_their_time():
+    work = replace(MIXED, n=2000)
+    early = simulate(work, on(16, RAY, 2), tricks=Tricks(foresight=0.5, early=True, unit=1))
+    assert early.lost["wrong guesses"] < 0.03  # the time of an evaluation, not half a generation

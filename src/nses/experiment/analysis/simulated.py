@@ -10,7 +10,7 @@ class Batch:
 
     def __init__(self, run: "Run", seconds: list[float], job_bytes: int, urgent: bool):
         self.run, self.seconds, self.job_bytes, self.urgent = run, seconds, job_bytes, urgent
-        self.open = len(seconds)  # units without a result
+        self.size = self.open = len(seconds)  # units, and those without a result
         self.there: set[Node] = set()  # nodes that have the job
         self.played = 0.0  # CPU seconds
         self.dropped = False

@@ -155,7 +155,7 @@ class Simulation:
     def spread(self, run: Run) -> None:
         """A new batch: the coordinator calls every node that can use it."""
         for node in self.nodes:
-            if len(node.queue) <= node.low and run not in node.calls:
+            if run not in node.calls and self.wants(node, run):
                 self.call(node, run, 0.0)
 
     def ask(self, node: Node) -> None:
@@ -182,15 +182,24 @@ class Simulation:
             batch.open -= units
             if not batch.open and batch is run.current:
                 self.complete(run)
-        batches = run.batches()
-        if batches and len(node.queue) <= node.low:
-            self.give(node, batches[0])
+        if self.wants(node, run):
+            self.give(node, run.batches()[0])
         else:
             self.returned(node, run)
 
+    def wants(self, node: Node, run: Run) -> bool:
+        """Whether the node will soon run dry, or the run has something that overtakes all else."""
+        batches = run.batches()
+        return bool(batches) and (batches[0].urgent or len(node.queue) <= node.low)
+
     def give(self, node: Node, batch: Batch) -> None:
-        """Half of an even share, or what the node needs at once; the job goes with the first."""
-        wanted = max(node.idle, node.low, -(-batch.pending // (2 * len(self.nodes))))
+        """Half of an even share, or what the node needs at once; the job goes with the first.
+
+        What is urgent goes out in whole shares.
+        """
+        half = -(-batch.pending // (2 * len(self.nodes)))
+        share = -(-batch.size // len(self.nodes)) if batch.urgent else half
+        wanted = max(node.idle, node.low, share)
         cut = max(0, batch.pending - wanted)
         units = batch.seconds[cut:]
         del batch.seconds[cut:]
