@@ -40,7 +40,7 @@ def call(capsys, *words):
     [
         [*TRAIN, "--environment", f"a={DEEP}"],
         [*TRAIN, "--environment", "a=" + '{"b":' * 1500],
-        [*TRAIN, "--environment", "half_width=null"],
+        [*TRAIN, "--environment", "half_width=wide"],
         [*TRAIN, "--environment", "half_width=Infinity"],
         [*TRAIN, "--environment", "half_width=[1]"],
         [*TRAIN, "--sigma", "1e400"],
@@ -118,8 +118,8 @@ def test_l4_odd_notes_of_resumption_are_damage(run, capsys, noted):
 def test_l4_an_argument_of_the_environment_of_another_kind_is_named(run, capsys, command):
     shutil.copytree(run, "run")
     document = json.loads(Path("run/config.json").read_text())
-    document["config"]["environment"] = ["half_width=null"]
+    document["config"]["environment"] = ["half_width=wide"]
     Path("run/config.json").write_text(json.dumps(document))
     code, err = call(capsys, *command, "run")
     assert code in (2, 3)
-    assert "half_width must lie between 0.4 and 100, got None" in err
+    assert "half_width must lie between 0.4 and 100, or be null for no walls, got wide" in err

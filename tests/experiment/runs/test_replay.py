@@ -256,6 +256,15 @@ def test_s5_one_changed_letter_of_a_line_that_can_still_be_read_is_noticed(
         nses.load(tmp_path / "r").policy(f"generation:{at + 1}")
 
 
+def test_m8_the_checkpoint_of_another_policy_is_refused(trained, tmp_path):
+    shutil.copytree(trained[0].path, tmp_path / "r")
+    document = json.loads((tmp_path / "r" / "config.json").read_text())
+    document["config"]["hidden"] = [3]
+    (tmp_path / "r" / "config.json").write_text(json.dumps(document))
+    with pytest.raises(CheckpointRefused, match="of another policy than its run"):
+        rebuild(nses.load(tmp_path / "r"), 25)
+
+
 def test_a_line_of_an_older_run_has_no_checksum_and_is_read(trained, tmp_path):
     run, _ = trained
     shutil.copytree(run.path, tmp_path / "r")

@@ -186,6 +186,13 @@ def _lines(run: "Run", search: Search, generation: int) -> dict[int, Line]:
     return lines
 
 
+def _check_fit(run: "Run", search: Search, member: Member) -> None:
+    """CheckpointRefused unless a stored member is one of this run's policy."""
+    stored = (member.theta.size, member.moments.sum.size)
+    if stored != (run.family.size, search.moments_size):
+        raise CheckpointRefused(f"the checkpoint in {run.path} is of another policy than its run.")
+
+
 def _member(run: "Run", search: Search, lines: dict[int, Line], generation: int, m: int) -> Member:
     """Member m after `generation` generations, from the nearest earlier checkpoint or its birth."""
     try:
@@ -193,6 +200,7 @@ def _member(run: "Run", search: Search, lines: dict[int, Line], generation: int,
         member, since = state.members[m], state.generation
     except CheckpointRefused:  # none is that old, or none is valid: start from the beginning
         member, since = search.newborn(m), 0
+    _check_fit(run, search, member)
     missing = [t for t in range(since + 1, generation + 1) if t not in lines]
     if missing:
         raise CheckpointRefused(

@@ -121,6 +121,8 @@ def save(figure: "Figure", path: Path) -> None:
     """PNG and PDF, the same bytes for the same runs."""
     for suffix, dpi, metadata in ((".png", 150, None), (".pdf", 300, {"CreationDate": None})):
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=metadata)
+        with warnings.catch_warnings():  # a busy machine takes a second to place a legend
+            warnings.filterwarnings("ignore", message="Creating legend with loc")
+            figure.savefig(buffer, format=suffix[1:], dpi=dpi, metadata=metadata)
         figure.set_layout_engine("none")  # the first save has laid everything out
         write_atomically(path.with_suffix(suffix), buffer.getvalue())
