@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nses.experiment.analysis.machines import RAY, Cluster, Costs, Tricks, Work
-from nses.experiment.analysis.simulation import simulate
+from nses.experiment.analysis.simulation import Simulation, simulate
 
 FREE = Costs(call=0.0, latency=0.0, bandwidth=inf)
 CONSTANT = Work(np.array([1.0]), n=100, evaluation_episodes=10)
@@ -136,3 +136,10 @@ def test_an_evaluation_overtakes_candidates_that_were_begun_ahead_of_their_time(
     work = replace(MIXED, n=2000)
     early = simulate(work, on(16, RAY, 2), tricks=Tricks(foresight=0.5, early=True, unit=1))
     assert early.lost["wrong guesses"] < 0.03  # the time of an evaluation, not half a generation
+
+
+@pytest.mark.parametrize("cpus", [1, 40])
+def test_runs_that_share_cpus_come_forward_together(cpus):
+    simulation = Simulation(MIXED, on(cpus, RAY), 5, SINGLE, seed=0)
+    simulation.play(3)
+    assert max(len(run.ends) for run in simulation.runs) <= 4

@@ -159,13 +159,14 @@ class Simulation:
                 self.call(node, run, 0.0)
 
     def ask(self, node: Node) -> None:
-        """A node that will soon run dry asks the run that has least."""
+        """A node that will soon run dry asks the run that is furthest behind."""
         if node.asking or len(node.queue) > node.low:
             return
         ready = [run for run in self.runs if run not in node.calls and run.batches()]
         if ready:
             node.asking = True
-            self.call(node, min(ready, key=lambda run: run.held), self.costs.latency)
+            behind = min(ready, key=lambda run: (len(run.ends), run.held))
+            self.call(node, behind, self.costs.latency)
 
     def call(self, node: Node, run: Run, delay: float) -> None:
         node.calls.add(run)
