@@ -15,8 +15,8 @@ import numpy as np
 import nses
 from benchmarks.foundation import Measure
 from nses.core.algorithms import ALGORITHMS
-from nses.experiment import train as training
 from nses.experiment.analysis.live import Watcher
+from nses.experiment.runs import journal
 from nses.experiment.runs.history import HISTORY
 from nses.experiment.runs.log import GenerationLog
 from nses.experiment.runs.run import REPORT
@@ -67,18 +67,18 @@ def history() -> Iterator[Measure]:
         spent += time.perf_counter() - before
         return line
 
-    line_of: Callable[..., object] = training.line_of
+    line_of: Callable[..., object] = journal.line_of
     for task, generations in (("point-trap", 200), ("swimmer-trap", 20)):
         spent = 0.0
         with tempfile.TemporaryDirectory(dir=".") as name:
             home = Path(name) / "r"
-            GenerationLog.write, training.line_of = timed, timed_line  # type: ignore[assignment]
+            GenerationLog.write, journal.line_of = timed, timed_line  # type: ignore[assignment]
             try:
                 run = nses.train(
                     task, seed=1, generations=generations, backend="serial", run_dir=home
                 )
             finally:
-                GenerationLog.write, training.line_of = plain, line_of  # type: ignore[assignment]
+                GenerationLog.write, journal.line_of = plain, line_of  # type: ignore[assignment]
             share = 100 * spent / run.metrics[-1]["seconds"]
         what = f"log of f and N, share of a generation, {task} laptop, serial"
         yield Measure(what, share, "%", "< 1", share < 1)
