@@ -9,6 +9,7 @@ import importlib
 import sys
 
 from benchmarks import atari, bodies, experiments, foundation
+from benchmarks.scaling import measures as scaling
 from benchmarks.table import HEAD, keep, line_of
 
 TOPICS = {
@@ -16,6 +17,7 @@ TOPICS = {
     "mujoco": bodies.MEASURES,
     "atari": atari.MEASURES,
     "experiments": experiments.MEASURES,
+    "cluster": scaling.MEASURES,
 }
 TRIALS = ("fuzz", "soak", "mutants", "against")  # programs with arguments of their own
 
