@@ -178,7 +178,7 @@ def test_a_directory_with_other_settings_is_refused_before_anything_is_trained(d
 def test_a_run_with_another_distance_is_not_taken_for_ours(done):
     job = Job(SMOKE, done[0] / "point-trap" / "es" / "seed-0", native=True)
     assert finished(replace(job, config=replace(SMOKE, distance="squared-euclidean")))
-    with pytest.raises(ValueError, match="distance: 'euclidean' here"):
+    with pytest.raises(ValueError, match="distance: 'euclidean' given"):
         finished(replace(job, config=replace(SMOKE, distance="euclidean")))
 
 

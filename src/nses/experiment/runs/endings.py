@@ -55,7 +55,7 @@ def read_ending(directory: Path) -> Ending | None:
 
 def _variations(said: dict[str, list[float]]) -> dict[str, list[float]]:
     if len(said) > MOST_VARIATIONS:
-        raise ValueError(f"{len(said):,} variations")
+        raise OverflowError(f"{len(said):,} variations")
     return {name[:LONGEST_NAME]: _played([float(x) for x in said[name]]) for name in said}
 
 
