@@ -302,7 +302,7 @@ def test_arguments_of_a_task_choose_the_reward():
         make_task("humanoid", reward="sideways").make()
     with pytest.raises(ValueError, match=r"body must be one of humanoid.*got 'snake'"):
         make_task("humanoid", body="snake").make()
-    with pytest.raises(ValueError, match=r"with some of back, half_width, depth, margin, got \{'x': 1\}"):
+    with pytest.raises(ValueError, match=r"with some of back, half_width, .*got \{'x': 1\}"):
         make_task("humanoid", trap={"x": 1})
 
 
