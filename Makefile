@@ -11,7 +11,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist worksteal
 help:  ## list these commands
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-install: .venv/.installed-all  ## install nses with all extras into .venv
+install: .venv/.installed-dev  ## install nses with all extras into .venv
 
 demo: .venv/.installed  ## train all four algorithms on point-trap: tables and figures in minutes
 	$(BIN)/nses reproduce point-trap --recipe laptop --runs 5 --directory demo
@@ -55,8 +55,4 @@ clean:  ## remove the environment, compiled code and caches (runs stay)
 
 .venv/.installed-dev: .venv/.installed
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
-	@touch $@
-
-.venv/.installed-all: .venv/.installed-dev
-	$(PIP) install --quiet --constraint constraints.txt --editable '.[ray,dev]'
 	@touch $@

@@ -4,7 +4,7 @@ from datetime import date
 from pathlib import Path
 
 from benchmarks.foundation import Measure
-from nses.experiment.runs.document import current_versions
+from nses.execution.versions import current_versions
 
 RESULTS = Path(__file__).parent / "results"
 HEAD = ["| measure | result | bound | met | repeat with |", "|---|---|---|---|---|"]

@@ -22,6 +22,8 @@ ELSEWHERE = {
     "experiment/analysis/groups.py": "experiment/analysis/test_comparison.py",
     "execution/playing.py": "execution/test_worker.py",
     "experiment/analysis/simulated.py": "experiment/analysis/test_simulation.py",
+    "execution/roster.py": "execution/test_ray.py",
+    "execution/watch.py": "execution/test_ray.py",
     "experiment/doctor.py": "cli/test_doctor.py",
     "experiment/estimate.py": "experiment/settings/test_memory.py",
     "experiment/evaluate.py": "cli/test_evaluate.py",

@@ -20,6 +20,8 @@ class Arguments:
     """Worker processes."""
     backend: str = "auto"
     """Where episodes are played; as before if auto."""
+    ray_address: Annotated[str | None, AS_BEFORE] = None
+    """HOST:PORT of the head of a Ray cluster."""
     deadline: Annotated[float, AS_BEFORE] = 0.0
     """Seconds after which an episode counts as hanging."""
     checkpoint_seconds: Annotated[float, AS_BEFORE] = -1.0

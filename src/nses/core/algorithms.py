@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nses.core import archive, moments, optimizers
 from nses.core.archive import Archive, Characterization
 from nses.core.budget import likely
-from nses.core.noise import Table, sample
+from nses.core.noise import Epsilon, Table, sample
 from nses.core.novelty import novelty
 from nses.core.optimizers import OPTIMIZERS
 from nses.core.ranks import centered_ranks
@@ -129,6 +129,7 @@ class Search:
     evaluate: Evaluate
     threads: int = 1  # for the gradient sum; any number gives the same bits
     starts: tuple[int, ...] = ()  # a seed for each start of an episode, if there are finitely many
+    weighted_sum: Callable[[Epsilon, Floats, int], Floats] = Epsilon.weighted_sum  # or elsewhere
 
     def init(self) -> State:
         """M members, each initialised differently; their behaviors are the first in the archive."""
@@ -229,7 +230,8 @@ class Search:
         h = self.hyperparameters
         assert candidates.epsilon is not None
         F = objective(self.algorithm, e.f, e.N, w, h.ordinal_ranks)
-        g = candidates.epsilon.weighted_sum(F, self.threads) / (len(F) * h.sigma)  # adr/0001
+        g = self.weighted_sum(candidates.epsilon, F, self.threads)
+        g /= len(F) * h.sigma  # Sec. 2.1, adr/0001
         member = ascend(member, g, h)
         return replace(member, moments=member.moments.merge(e.moments)), g
 

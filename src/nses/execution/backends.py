@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nses.core.archive import Archive
-from nses.core.noise import Table
-from nses.core.values import Candidates, Evaluation
+from nses.core.noise import Epsilon, Table
+from nses.core.values import Candidates, Evaluation, Floats
 from nses.execution.cpus import usable_cpus
 from nses.execution.pool import DEADLINE
 from nses.execution.processes import Processes
 from nses.execution.runner import Plan
 from nses.execution.serial import Serial
 from nses.rollouts.episode import never
+
+WeightedSum = Callable[[Epsilon, Floats, int], Floats]  # with so many threads of this process
 
 
 class Backend(Protocol):
@@ -36,6 +38,13 @@ class Setup:
     workers: int | None = None  # None: one for every CPU
     deadline: float = DEADLINE  # seconds for an episode
     should_stop: Callable[[], bool] = never
+    seed: int = 0  # of the table of noise, for machines that fill their own
+    ray_address: str | None = None  # of a cluster; None: one on this machine, for this run
+    other_numerics: bool = False  # whether machines may play whose bits may differ
+
+
+def _here(backend: Backend) -> WeightedSum:
+    return Epsilon.weighted_sum
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,7 @@ class Row:
 
     start: Callable[[Plan, Setup], Backend]
     workers: Callable[[int | None], int]
+    weighted_sum: Callable[[Backend], WeightedSum] = _here  # where the gradient is summed
 
     def threads(self, workers: int | None) -> int:
         """Threads for this process while its workers wait: the CPUs that the run may use."""
@@ -65,7 +75,30 @@ def _processes(plan: Plan, setup: Setup) -> Backend:
     )
 
 
+def _ray(plan: Plan, setup: Setup) -> Backend:
+    from nses.execution.ray import OnRay, Place
+
+    return OnRay(
+        plan,
+        setup.noise_size,
+        seed=setup.seed,
+        capacity=setup.capacity,
+        workers=setup.workers,
+        deadline=setup.deadline,
+        should_stop=setup.should_stop,
+        place=Place(setup.ray_address, setup.other_numerics),
+    )
+
+
+def _on_nodes(backend: Backend) -> WeightedSum:
+    from nses.execution.ray import OnRay
+
+    assert isinstance(backend, OnRay)
+    return backend.weighted_sum
+
+
 BACKENDS = {
     "serial": Row(_serial, workers=lambda asked: 0),
     "processes": Row(_processes, workers=lambda asked: asked or usable_cpus()),
+    "ray": Row(_ray, lambda asked: asked or usable_cpus(), _on_nodes),
 }

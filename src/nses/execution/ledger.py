@@ -53,6 +53,10 @@ class Ledger:
             self.open.update(unit)
             self.pending.append(unit)
 
+    def drop(self, indices: Iterable[int]) -> None:
+        """These have a result from elsewhere."""
+        self.open.difference_update(indices)
+
     def take(self, holder: Holder) -> range | None:
         """The next unit, which is the holder's from now on; None where none is left."""
         while self.pending:

@@ -19,6 +19,7 @@ import cloudpickle
 
 from nses.errors import UsageError
 from nses.execution.cpus import ONE_THREAD
+from nses.execution.own_code import installed
 
 PATIENCE = 5.0  # seconds that an idle process may take to read or write a message
 
@@ -54,9 +55,9 @@ class Unsendable(UsageError):
 
 
 def packed(content: Any) -> bytes:
-    """What a process needs to know once; the path comes first, since the rest may need modules."""
+    """What a process needs to know once; what can be imported goes first, the rest may need it."""
     try:
-        return pickle.dumps((sys.path, cloudpickle.dumps(content)))
+        return pickle.dumps((sys.path, installed(), cloudpickle.dumps(content)))
     except Exception as error:
         raise Unsendable(
             f"the task cannot be sent to worker processes: {error}. Let its environment create "

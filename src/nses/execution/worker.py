@@ -57,9 +57,13 @@ def _look(connection: Connection, setup: int) -> int:
 def _told(setup: int) -> bytes:
     """What the coordinator has to say, which may name modules on its path."""
     # All workers share one position in this file, which is left where it is.
-    sys.path, content = pickle.loads(os.pread(setup, os.fstat(setup).st_size, 0))
+    sys.path, sources, content = pickle.loads(os.pread(setup, os.fstat(setup).st_size, 0))
     from nses.execution.output import forgive
 
+    if sources:  # of a user on another machine
+        from nses.execution.own_code import install
+
+        install(sources)
     forgive()  # an environment may print
     return content
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from nses.core.values import State
 from nses.errors import CheckpointRefused, StorageFailed, UsageError
+from nses.execution.versions import current_versions
 from nses.experiment.runs import checkpoint
 from nses.experiment.runs.document import (
     CONFIG,
-    current_versions,
     note_resumption,
     spaces_of,
     write_config,

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nses.execution.cpus import usable_cpus
-from nses.experiment.runs.document import cpu_model, current_versions
+from nses.execution.versions import cpu_model, current_versions
 from nses.experiment.settings.memory import available_bytes
 from nses.experiment.settings.recipes import recipe
 from nses.extras import EXTRAS, installing

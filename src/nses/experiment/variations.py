@@ -28,6 +28,8 @@ def returns_in_variations(
             workers=config.workers,
             deadline=config.deadline,
             should_stop=should_stop,
+            ray_address=config.ray_address,
+            other_numerics=config.allow_other_numerics,
         )
         plan = plan_of(config, variation, policy)
         with closing(BACKENDS[config.backend].start(plan, setup)) as play:

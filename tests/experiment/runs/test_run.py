@@ -167,8 +167,8 @@ def test_m2_readers_warn_of_a_damaged_best_policy_and_use_the_checkpoint(run, wh
 
 
 def test_l11_a_run_records_the_c_library_and_an_older_run_without_it_still_matches():
+    from nses.execution.versions import current_versions
     from nses.experiment.analysis.comparison import _differ
-    from nses.experiment.runs.document import current_versions
 
     assert current_versions()["libc"] == " ".join(platform.libc_ver())
     old, new = {"numpy": "2"}, {"numpy": "2", "libc": "glibc 2.36"}

@@ -2,15 +2,14 @@
 
 import json
 import os
-import platform
 import shlex
 import sys
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from nses.errors import UsageError
+from nses.execution.versions import current_versions
 from nses.experiment.runs import encoding
 from nses.experiment.runs.storage import (
     CheckpointRefused,
@@ -33,7 +32,6 @@ MOST_VERSIONS = 100
 MOST_STARTS = 10**6
 LARGEST_SEED = 2**31 - 1
 LONGEST_TEXT = 2000  # characters of a command line or a version that are shown
-RECORDED = ("numpy", "numba", "scipy", "gymnasium", "mujoco", "ale-py", "nses")
 
 
 @dataclass(frozen=True)
@@ -209,26 +207,3 @@ def directory_of(config: Config) -> Path:
     name = f"{slug(config.task)}/{config.algorithm}/seed-{config.seed}"
     contained("runs", name)  # refuses a link that leads out of it
     return Path("runs") / name
-
-
-def current_versions() -> dict[str, str]:
-    """The versions that the bits of a result depend on."""
-    versions = {"python": platform.python_version(), "cpu": cpu_model()}
-    if libc := " ".join(platform.libc_ver()).strip():
-        versions["libc"] = libc
-    for name in RECORDED:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return versions
-
-
-def cpu_model() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()

@@ -138,11 +138,15 @@ def search_of(
         workers=config.workers,
         deadline=config.deadline,
         should_stop=should_stop,
+        seed=config.seed,
+        ray_address=config.ray_address,
+        other_numerics=config.allow_other_numerics,
     )
-    with closing(BACKENDS[config.backend].start(plan, setup)) as backend:
+    row = BACKENDS[config.backend]
+    with closing(row.start(plan, setup)) as backend:
         fill_table(backend.noise, config.seed)  # while the workers start
         search = search_with(config, policy, task.distance, backend.noise, backend)
-        yield replace(search, starts=task.starts)
+        yield replace(search, starts=task.starts, weighted_sum=row.weighted_sum(backend))
 
 
 def search_with(

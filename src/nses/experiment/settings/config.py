@@ -162,9 +162,14 @@ class Config:
     workers: int | None = setting(
         None, kind=Kind.PRACTICAL, experiment=True, at_least=1, at_most=4096
     )
-    """Worker processes; all CPUs that this process may use if not given."""
+    """Worker processes, on each machine; one for every CPU if not given."""
     backend: str = setting("processes", kind=Kind.PRACTICAL, experiment=True, among=BACKENDS)
-    """Where episodes are played. The result is the same."""
+    """Where episodes are played: in this process (serial), on this machine (processes) or on the
+    machines of a Ray cluster (ray). The result is the same."""
+    ray_address: str | None = setting(None, kind=Kind.PRACTICAL, experiment=True, letters=300)
+    """HOST:PORT of the head of a Ray cluster; if not given, one is started on this machine."""
+    allow_other_numerics: bool = setting(False, kind=Kind.PRACTICAL, experiment=True)
+    """Let machines play whose versions or processors give other bits."""
     native: bool = setting(True, kind=Kind.PRACTICAL)
     """Use the task's compiled episode loop, if it has one. The result is the same."""
     deadline: float = setting(300.0, kind=Kind.PRACTICAL, above=0)

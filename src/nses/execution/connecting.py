@@ -1,0 +1,261 @@
+"""The way to a Ray cluster: one that is there, or one of our own on this machine.
+
+Ray runs whatever code it is sent. So a cluster of our own listens on the loopback interface only
+and asks for a token, and one on a network is spoken to only if it asks for a token too.
+"""
+
+import ipaddress
+import logging
+import os
+import secrets
+import shutil
+import signal
+import socket
+import stat
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from nses.errors import UsageError
+from nses.extras import needing
+
+ANSWER = 5.0  # seconds in which a cluster must accept a connection
+OBJECTS = 100 << 20  # bytes for objects of a cluster of our own: one job and a few rows
+LONGEST_PARENT = 16  # letters: a socket's path may have 107, and Ray adds 70 to ours
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+MODE, TOKEN, TOKEN_FILE = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
+
+ALWAYS = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_raylet_start_wait_time_s": "120",  # also where other work leaves us a fraction of a core
+    # Else Ray ends this process a minute after it lost its head, before anybody can say so.
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "86400",
+}
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # what makes Ray use 127.0.0.1, anywhere
+OURS = {
+    "RAY_worker_niceness": "0",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_timeout_ms": "2000",
+    "RAY_health_check_failure_threshold": "3",
+}
+HOW_TO_SECURE = (
+    "Generate a token with 'ray get-auth-token --generate', copy ~/.ray/auth_token to every "
+    f"machine with mode 0600, and set {MODE}=token wherever 'ray start' and nses run."
+)
+
+
+class Connection:
+    """This process on a cluster; closing it takes down what was started for it."""
+
+    def __init__(self, address: str | None, cpus: int):
+        with needing("ray", "--backend ray"):
+            import importlib.util
+
+            if importlib.util.find_spec("ray") is None:
+                raise ImportError("no module named 'ray'")
+        self.stack = ExitStack()
+        try:
+            self._open(address, cpus)
+        except BaseException:
+            self.stack.close()
+            raise
+
+    def _open(self, address: str | None, cpus: int) -> None:
+        imported = sys.modules.get("ray")
+        if imported is not None and imported.is_initialized():  # the user's own, which stays
+            return
+        if address is None:
+            folder = self.stack.enter_context(_folder())
+            settings = ALWAYS | LOOPBACK | OURS | own_token()
+            own = {
+                "num_cpus": cpus,
+                "include_dashboard": False,
+                "object_store_memory": OBJECTS,
+                "_temp_dir": folder,
+                "_system_config": {"enable_worker_prestart": False},
+            }
+        else:
+            host, port = parsed(address)
+            loopback = is_loopback(host)
+            if not loopback:
+                check_token(os.environ)
+            _knock(address, host, port)
+            settings, own = ALWAYS | (LOOPBACK if loopback else {}), {}
+        self.stack.enter_context(_environment(settings))
+        _init(address, own)
+        self.stack.callback(_shutdown)
+
+    def forsake(self) -> None:
+        """The head is gone: nothing of Ray answers any more, not even to say goodbye."""
+        import atexit
+
+        import ray
+
+        atexit.unregister(ray.shutdown)
+        self.stack.pop_all()
+
+    def close(self) -> None:
+        self.stack.close()
+
+
+def _init(address: str | None, own: dict[str, Any]) -> None:
+    with _same_signals():
+        import ray
+        from ray.exceptions import RayError
+
+        logging.getLogger("ray").setLevel(logging.CRITICAL)  # what matters, we say ourselves
+        try:
+            ray.init(
+                address=address or "local",
+                log_to_driver=False,
+                configure_logging=False,
+                **own,
+            )
+        except (ConnectionError, RuntimeError, ValueError, RayError, TimeoutError) as error:
+            with suppress(Exception):
+                ray.shutdown()
+            raise UsageError(_why(address, error)) from error
+
+
+def _why(address: str | None, error: Exception) -> str:
+    text = str(error).strip() or type(error).__name__
+    if address is None:
+        return f"a Ray cluster on this machine could not be started: {text}"
+    if "ersion mismatch" in text:
+        return f"the Ray cluster at {address} has other versions: {text}"
+    return (
+        f"the Ray cluster at {address} did not let us in: {text}\n"
+        f"Its token may be another one ({MODE}=token, {TOKEN_FILE} or ~/.ray/auth_token must be "
+        "those of the cluster), or this machine is not one of its nodes: run "
+        f"'ray start --address={address}' here first, with --num-cpus=0 if it is not to play."
+    )
+
+
+def _shutdown() -> None:
+    import ray
+
+    with _same_signals():
+        ray.shutdown()
+
+
+@contextmanager
+def _same_signals() -> Iterator[None]:
+    """Ray sets handlers of its own; those of the caller are put back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {signum: signal.getsignal(signum) for signum in SIGNALS}
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+
+@contextmanager
+def _environment(settings: Mapping[str, str]) -> Iterator[None]:
+    """What the user has set stays; all else is forgotten with the connection."""
+    added = {name: value for name, value in settings.items() if name not in os.environ}
+    os.environ.update(added)
+    constants = sys.modules.get("ray._private.ray_constants")
+    if constants is not None and os.environ.get(next(iter(LOOPBACK))) == "0":
+        vars(constants)["ENABLE_RAY_CLUSTER"] = False  # read from the environment at the import
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
+
+
+@contextmanager
+def _folder() -> Iterator[str]:
+    """For the sockets and logs of a cluster of our own, and for nobody else to read."""
+    parent = tempfile.gettempdir()
+    folder = tempfile.mkdtemp(
+        prefix="nses-", dir=parent if len(parent) <= LONGEST_PARENT else "/tmp"
+    )
+    try:
+        yield f"{folder}/ray"  # Ray opens its own folder to everybody
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# Tokens.
+
+
+def own_token() -> dict[str, str]:
+    """The settings of a cluster of our own, whose token nobody else can read."""
+    if os.environ.get(TOKEN) or os.environ.get(TOKEN_FILE):
+        return {MODE: "token"}
+    home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    file = home / "nses" / "ray-token"
+    if not _is_private(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w") as opened:
+            opened.write(secrets.token_hex(32))
+    return {MODE: "token", TOKEN_FILE: str(file)}
+
+
+def _is_private(file: Path) -> bool:
+    try:
+        found = file.lstat()
+    except OSError:
+        return False
+    closed = stat.S_ISREG(found.st_mode) and not found.st_mode & 0o077
+    return closed and found.st_uid == os.getuid() and found.st_size > 0
+
+
+def check_token(environment: Mapping[str, str]) -> None:
+    """UsageError unless a cluster on the network will ask us, and others, for a token."""
+    if environment.get(MODE, "").lower() != "token":
+        raise UsageError(
+            "a Ray cluster on a network runs whatever it is sent by anybody, unless it asks for a "
+            f"token, and {MODE} is not 'token'. {HOW_TO_SECURE}"
+        )
+    if environment.get(TOKEN):
+        return
+    file = Path(environment.get(TOKEN_FILE) or "~/.ray/auth_token").expanduser()
+    if not file.is_file():
+        raise UsageError(f"there is no token for the Ray cluster at {file}. {HOW_TO_SECURE}")
+    if file.stat().st_mode & 0o077:
+        raise UsageError(f"others can read the token {file}; type: chmod 600 {file}")
+
+
+# Addresses.
+
+
+def parsed(address: str) -> tuple[str, int]:
+    host, colon, port = address.rpartition(":")
+    if "://" in address or not (colon and host and port.isdecimal() and 0 < int(port) < 65536):
+        raise UsageError(
+            "ray_address must be HOST:PORT of the head of a cluster, as 'ray start' prints it "
+            f"(for example 10.0.0.7:6379), got {address!r}."
+        )
+    return host.strip("[]"), int(port)
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        found = socket.getaddrinfo(host, None)
+    except OSError as error:
+        raise UsageError(
+            f"ray_address: nobody knows a machine called {host!r} ({error})."
+        ) from None
+    return all(ipaddress.ip_address(entry[4][0]).is_loopback for entry in found)
+
+
+def _knock(address: str, host: str, port: int) -> None:
+    """Ray itself would wait for minutes where nobody listens."""
+    try:
+        socket.create_connection((host, port), ANSWER).close()
+    except OSError as error:
+        raise UsageError(
+            f"no Ray cluster answers at {address} ({error}); start one there with 'ray start "
+            f"--head --port={port}', or leave out --ray-address for one on this machine."
+        ) from None

@@ -1,0 +1,151 @@
+"""What runs on every node of a cluster: the owner of its worker processes and its noise.
+
+It knows nothing of the network that calls it.
+"""
+
+import logging
+import os
+import traceback
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+
+import cloudpickle
+import numpy as np
+from numpy.typing import NDArray
+
+from nses.core.archive import empty
+from nses.core.noise import Epsilon, fill_table
+from nses.core.values import Floats
+from nses.errors import NsesError
+from nses.execution.batch import Settled
+from nses.execution.door import Numerics, Trial, checksum
+from nses.execution.job import Job, News
+from nses.execution.own_code import Sources, install
+from nses.execution.parcel import Parcel, parcel_of
+from nses.execution.pool import Pool
+from nses.execution.runner import Plan
+from nses.execution.shares import Indices, units_among
+from nses.execution.versions import current_versions
+
+log = logging.getLogger("nses")
+
+
+@dataclass(frozen=True, eq=False)
+class Contract:
+    """What a foreman needs to know once."""
+
+    plan: bytes  # a Plan, which may name modules of the user's own
+    sources: Sources
+    seed: int  # of the table of noise
+    noise_size: int
+    capacity: int
+    deadline: float
+
+
+@dataclass(frozen=True)
+class Introduction:
+    """How a foreman presents itself; `trouble` says why it cannot play."""
+
+    numerics: Numerics = field(default_factory=Numerics)
+    trouble: str = ""
+
+
+NOTHING_HEARD = Settled([], None, (), (), 0, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What came of the candidates that a foreman has, since it was last asked."""
+
+    number: int  # of the job
+    parcel: Parcel
+    heard: Settled = NOTHING_HEARD  # without rows
+    said: tuple[str, ...] = ()  # warnings
+    fatal: str = ""  # why this cannot go on, anywhere
+
+
+class Said(logging.Handler):
+    """Keeps what is logged here, where nobody would read it, until somebody asks."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(record.getMessage())
+
+    def take(self) -> tuple[str, ...]:
+        texts, self.texts = self.texts, []
+        return tuple(texts)
+
+
+class Foreman:
+    """Takes candidates and gives rows, for as long as it is asked."""
+
+    def __init__(self, workers: int):
+        self.workers, self.number, self.archive = workers, 0, empty(0)
+        self.pools: list[Pool] = []  # one, after the introduction
+        self.said = Said()
+        log.addHandler(self.said)
+        log.propagate = False
+
+    def here(self) -> int:
+        """That it has started, which a busy cluster may put off."""
+        return os.getpid()
+
+    def introduce(self, contract: Contract) -> Introduction:
+        """Plays what all nodes must agree about; then its workers start."""
+        try:
+            install(contract.sources)
+            plan: Plan = cloudpickle.loads(contract.plan)
+            with closing(Trial(plan, contract.deadline)) as trial:
+                episodes = trial.digest()
+            pool = Pool(
+                plan,
+                contract.noise_size,
+                capacity=contract.capacity,
+                workers=self.workers,
+                deadline=contract.deadline,
+                slots=2,
+            )
+        except Exception:
+            return Introduction(trouble=traceback.format_exc())
+        self.pools.append(pool)
+        fill_table(pool.noise, contract.seed)  # while the workers start
+        return Introduction(Numerics(current_versions(), episodes, checksum(pool.noise)))
+
+    def learn(self, news: News) -> None:
+        """Of the archive, before the job that needs it."""
+        self.archive = news.added_to(self.archive)
+
+    def play(
+        self, number: int, job: Job, indices: Indices, settled: Indices, low: int, seconds: float
+    ) -> Answer:
+        """Takes candidates of a job, forgets those that others have settled, tells what is done."""
+        (pool,) = self.pools
+        if number != self.number:
+            self.number = number
+            pool.begin(replace(job, archive=self.archive))
+        pool.batch.ledger.drop(settled.tolist())
+        try:
+            done = pool.exchange(units_among(indices, self.workers), low, seconds)
+        except NsesError as error:
+            return Answer(number, parcel_of(job, pool.rows, [], None), fatal=str(error))
+        return Answer(
+            number,
+            parcel_of(job, pool.rows, done.indices, done.first),
+            replace(done, indices=[], first=None),
+            self.said.take(),
+        )
+
+    def weighted_sum(
+        self, offsets: NDArray[np.int64], F: NDArray[np.float64], block: range
+    ) -> Floats:
+        """The gradient of a block of parameters: the bits do not depend on who sums which."""
+        (pool,) = self.pools
+        epsilon = Epsilon(pool.noise, offsets + block.start, len(block))
+        return epsilon.weighted_sum(F, self.workers)
+
+    def close(self) -> None:
+        for pool in self.pools:
+            pool.close()

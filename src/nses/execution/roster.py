@@ -1,0 +1,255 @@
+"""The nodes of a cluster, which come and go, and the foremen on them."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+from nses.core.archive import Archive
+from nses.errors import TaskBroken, TooManyFailures, UsageError
+from nses.execution.door import Numerics, differences
+from nses.execution.foreman import Answer, Contract, Foreman, Introduction
+from nses.execution.ledger import AWAKE
+from nses.execution.pool import START
+from nses.execution.watch import LOOK, Found, Watch
+
+log = logging.getLogger("nses")
+
+HEADLESS = 6.0  # seconds without an answer after which its head counts as gone
+SCHEDULED = 20.0  # seconds in which a foreman must find a place on its node
+SILENT = 30.0  # seconds after which a foreman that was to answer within one counts as lost
+NOBODY = 30.0  # seconds without any node that can play, after which there is no hope
+TICK = 0.2
+
+
+class Node:
+    """A node with a foreman: what it was asked last, and how long it has been silent."""
+
+    def __init__(self, found: Found, workers: int, actor: Any):
+        self.found, self.workers, self.actor = found, workers, actor
+        self.ready = False  # let in, and can play
+        self.exact = False  # with the numerics of this machine
+        self.call: Any = actor.here.remote()
+        self.asked = "here"
+        self.silent = 0.0
+        self.knows: Archive | None = None
+
+    def ask(self, what: str, *arguments: Any) -> None:
+        self.call, self.asked, self.silent = getattr(self.actor, what).remote(*arguments), what, 0.0
+
+    def patience(self, deadline: float) -> float:
+        return {"here": SCHEDULED, "introduce": START + 2 * deadline}.get(self.asked, SILENT)
+
+
+class Roster:
+    """Who is there to play. Nodes with other numerics stay outside, lost ones may come back."""
+
+    def __init__(
+        self,
+        contract: Contract,
+        workers: int | None,
+        numerics: Callable[[], Numerics],
+        tolerant: bool = False,
+    ):
+        import ray
+
+        self.contract, self.workers = contract, workers
+        self.numerics, self.tolerant = numerics, tolerant  # of this machine, asked when needed
+        self.reference = ray.put(contract)
+        self.watch = Watch()
+        self.nodes: dict[str, Node] = {}
+        self.refused: dict[str, Exception] = {}
+        self.losses: dict[str, int] = {}
+        self.back: dict[str, float] = {}  # from when on a lost node may be tried again
+        self.welcomed = False  # whether anybody ever was let in
+        self.lost, self.alone, self.looked = 0, 0.0, time.monotonic()
+        self._check_resources()
+
+    def _check_resources(self) -> None:
+        largest = max((found.cpus for found in self.watch.found), default=0)
+        if (self.workers or 1) > largest:
+            raise UsageError(
+                f"no node of the Ray cluster has {self.workers or 1} CPUs, the largest has "
+                f"{largest}; lower --workers, which is for each node, or add larger nodes."
+            )
+
+    @property
+    def headless(self) -> bool:
+        """Whether nothing can be asked of the cluster any more."""
+        return time.monotonic() - self.watch.answered > HEADLESS + LOOK
+
+    @property
+    def ready(self) -> list[Node]:
+        return [node for node in self.nodes.values() if node.ready]
+
+    @property
+    def idle(self) -> list[Node]:
+        return [node for node in self.ready if node.call is None]
+
+    # Coming and going.
+
+    def refresh(self) -> None:
+        """Looks at who is there; TooManyFailures where there is no hope."""
+        now = time.monotonic()
+        passed, self.looked = min(now - self.looked, AWAKE), now
+        if self.headless:
+            raise TooManyFailures(
+                f"the head of the Ray cluster has not answered for {HEADLESS:g} s. All finished "
+                "generations are kept; start a cluster again, or go on with --backend processes"
+            )
+        there = {found.id: found for found in self.watch.found}
+        for node in list(self.nodes.values()):
+            node.silent += passed if node.call is not None else 0.0
+            if node.found.id not in there:
+                self.lose(node, "it left the cluster")
+            elif node.silent > node.patience(self.contract.deadline):
+                self.lose(node, self._silence(node))
+        for found in there.values():
+            known = self.nodes.keys() | self.refused.keys()
+            if found.cpus > 0 and found.id not in known and now >= self.back.get(found.id, 0.0):
+                self.nodes[found.id] = self._recruit(found)
+        if self.refused and not self.nodes and not self.welcomed:
+            raise next(iter(self.refused.values()))
+        hope = any(node.ready or node.asked != "here" for node in self.nodes.values())
+        self.alone = 0.0 if hope else self.alone + passed
+        if self.alone > NOBODY:
+            self._despair()
+
+    def _recruit(self, found: Found) -> Node:
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        workers = min(self.workers or found.cpus, found.cpus)
+        place = NodeAffinitySchedulingStrategy(found.id, soft=False)
+        actor: Any = ray.remote(Foreman)
+        options = {"num_cpus": workers, "scheduling_strategy": place, "max_restarts": 0}
+        return Node(found, workers, actor.options(**options).remote(workers))
+
+    def lose(self, node: Node, why: str) -> None:
+        """What it held goes to others. It may be tried again, after a longer while each time."""
+        log.warning("node %s is lost: %s.", node.found.name, why)
+        self._dismiss(node)
+        self.lost += 1
+        losses = self.losses[node.found.id] = self.losses.get(node.found.id, 0) + 1
+        self.back[node.found.id] = time.monotonic() + min(60.0, 2.0**losses)
+
+    def _dismiss(self, node: Node) -> None:
+        import ray
+
+        self.nodes.pop(node.found.id, None)
+        try:
+            ray.kill(node.actor)
+        except Exception:  # it is gone already
+            log.debug("foreman on %s could not be ended", node.found.name, exc_info=True)
+
+    def _silence(self, node: Node) -> str:
+        import ray
+
+        if node.asked != "here":
+            return f"its foreman has not answered for {node.silent:.0f} s"
+        free = ray.available_resources().get("CPU", 0)
+        return (
+            f"its foreman did not start within {node.silent:.0f} s, because it takes "
+            f"{node.workers} CPUs and {free:g} of the cluster are free; --workers takes fewer"
+        )
+
+    def _despair(self) -> None:
+        if self.welcomed:
+            raise TooManyFailures(
+                f"no node of the Ray cluster can play, and none came within {NOBODY:g} s"
+            )
+        raise UsageError(
+            f"no node of the Ray cluster could start to play within {NOBODY:g} s; see the warnings."
+        )
+
+    # The door.
+
+    def answers(self, seconds: float) -> list[tuple[Node, Answer]]:
+        """What comes in meanwhile; who introduces itself is let in or refused."""
+        import ray
+
+        calls = {node.call: node for node in self.nodes.values() if node.call is not None}
+        if not calls:
+            time.sleep(seconds)
+            return []
+        ready, _ = ray.wait(list(calls), num_returns=1, timeout=seconds)
+        if ready and len(calls) > 1:
+            ready, _ = ray.wait(list(calls), num_returns=len(calls), timeout=0)
+        found = []
+        for call in ready:
+            node = calls[call]
+            answer = self._answer(node)
+            if isinstance(answer, Answer):
+                found.append((node, answer))
+            elif isinstance(answer, Introduction):
+                self._let_in(node, answer)
+            elif node.asked == "here" and answer is not None:
+                node.ask("introduce", self.reference)
+        return found
+
+    def _answer(self, node: Node) -> Any:
+        """None where the node is lost."""
+        import ray
+        from ray.exceptions import RayError, RayTaskError
+
+        call, node.call = node.call, None
+        try:
+            return ray.get(call, timeout=SILENT)
+        except RayTaskError as error:
+            raise RuntimeError(f"the foreman on {node.found.name} failed:\n{error}") from None
+        except RayError as error:
+            self.lose(node, reason_of(error))
+        return None
+
+    def _let_in(self, node: Node, introduction: Introduction) -> None:
+        if introduction.trouble:
+            self._refuse(node, introduction.trouble, TaskBroken)
+            return
+        found = differences(self.numerics(), introduction.numerics)
+        if found and not self.tolerant:
+            self._refuse(node, "; ".join(found), UsageError)
+            return
+        if found:
+            log.warning("node %s computes otherwise: %s.", node.found.name, "; ".join(found))
+        node.ready = self.welcomed = True
+        node.exact = not found
+
+    def _refuse(self, node: Node, why: str, kind: type[Exception]) -> None:
+        name = node.found.name
+        self._dismiss(node)
+        if kind is TaskBroken:
+            text = (
+                f"node {name} cannot play the task: {why.rstrip()}\nInstall what is missing there, "
+                "in the environment that 'ray start' runs in."
+            )
+        else:
+            text = (
+                f"node {name} is refused, because its results would not have the same bits: {why}. "
+                "Install the same versions on machines of the same type, or accept that with "
+                "--allow-other-numerics."
+            )
+        self.refused[node.found.id] = kind(text)
+        if self.nodes or self.welcomed:
+            log.warning("%s", text)
+
+    def close(self) -> None:
+        """Ends the foremen; their environments may take a moment to close."""
+        import ray
+
+        self.watch.stop()
+        if self.headless:
+            return
+        ends = [node.actor.close.remote() for node in self.nodes.values() if node.ready]
+        if ends:
+            ray.wait(ends, num_returns=len(ends), timeout=4.0)
+        for node in list(self.nodes.values()):
+            self._dismiss(node)
+
+
+def reason_of(error: Exception) -> str:
+    """What Ray says about a lost foreman, in one line."""
+    name = type(error).__name__
+    if name == "OutOfMemoryError":
+        return "its machine was out of memory"
+    first = next((line for line in str(error).splitlines() if line.strip()), name)
+    return f"{name}: {first.strip().rstrip('.')}"

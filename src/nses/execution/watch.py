@@ -1,0 +1,55 @@
+"""Which nodes a Ray cluster has, asked again and again in a thread of its own."""
+
+import threading
+import time
+from dataclasses import dataclass
+
+LOOK = 1.0  # seconds between two looks
+
+
+@dataclass(frozen=True)
+class Found:
+    """A node of the cluster."""
+
+    id: str
+    name: str
+    cpus: int
+    here: bool  # whether it is this machine
+
+
+class Watch(threading.Thread):
+    """Asks the head for its nodes, again and again: whoever asks it may wait for a long time."""
+
+    def __init__(self) -> None:
+        super().__init__(name="nses-ray-watch", daemon=True)
+        self.found, self.answered = nodes_of_the_cluster(), time.monotonic()
+        self.enough = threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self.enough.wait(LOOK):
+            try:
+                self.found, self.answered = nodes_of_the_cluster(), time.monotonic()
+            except Exception:  # it says nothing: that is what `answered` tells
+                continue
+
+    def stop(self) -> None:
+        self.enough.set()
+        self.join(LOOK)
+
+
+def nodes_of_the_cluster() -> tuple[Found, ...]:
+    import ray
+    from ray.util import get_node_ip_address
+
+    here = get_node_ip_address()
+    return tuple(
+        Found(
+            node["NodeID"],
+            f"{node['NodeManagerHostname']} ({node['NodeID'][:8]})",
+            int(node["Resources"].get("CPU", 0)),
+            node["NodeManagerAddress"] == here,
+        )
+        for node in ray.nodes()
+        if node["Alive"]
+    )

@@ -1,0 +1,227 @@
+"""Nodes of a Ray cluster give the bits of the serial evaluator, whoever comes and goes."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+import environments
+from batches import TABLE, archive, assert_same, perturbed, plan_of, serially, unperturbed
+from clusters import LoopbackCluster, loopback_cluster, needs_ray, on_ray
+from environments import drift, faulty, hold, late_start, segfault
+from nses.core.noise import Epsilon
+from nses.errors import TaskBroken, UsageError
+from nses.execution import ray as module
+from nses.execution.door import CANDIDATES
+from nses.execution.ray import OnRay, blocks_of, pays, summed_on
+from nses.execution.roster import Node
+from nses.execution.runner import Plan
+from nses.rollouts.episode import Interrupted
+from traced import trace_archive, traced_plan
+from waiting import gone
+
+pytestmark = [needs_ray, pytest.mark.slow]
+
+A = archive(20)
+HEALTHY = plan_of(drift())
+EXPECTED = serially(HEALTHY, perturbed(HEALTHY), A)
+
+
+def held_at(gate: Path) -> Plan:
+    """The episodes of HEALTHY, which wait for a gate, all but those of the trial at the door."""
+    return plan_of(faulty(partial(hold, gate), range(CANDIDATES, 1000)))
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LoopbackCluster]:
+    """Two nodes with a CPU each, for all tests of this file."""
+    with loopback_cluster() as cluster, pytest.MonkeyPatch.context() as patch:
+        for name, value in cluster.environment.items():
+            patch.setenv(name, value)
+        yield cluster
+
+
+Step = tuple[Callable[[], bool], Callable[[], object]]
+
+
+def in_turn(evaluate: OnRay, *steps: Step) -> None:
+    """While candidates are played: as soon as something has happened, something is done."""
+    waiting = list(steps)
+
+    def look() -> bool:
+        if waiting and waiting[0][0]():
+            waiting.pop(0)[1]()
+        return False
+
+    evaluate.should_stop = look
+
+
+def foremen() -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # it may end while we look
+            found += [process] if "ray::Foreman" in " ".join(process.cmdline()) else []
+    return found
+
+
+def playing(evaluate: OnRay, nodes: int) -> Callable[[], bool]:
+    return lambda: sum(node.asked == "play" for node in evaluate.roster.ready) >= nodes
+
+
+def test_two_nodes_give_the_bits_of_the_serial_evaluator_for_archives_that_grow(cluster):
+    with on_ray(cluster, HEALTHY) as evaluate:
+        A = archive(5)
+        for n in (50, 64, 150):
+            candidates = perturbed(HEALTHY, n)
+            assert_same(evaluate(candidates, A), serially(HEALTHY, candidates, A))
+            assert_same(
+                evaluate(unperturbed(HEALTHY), A), serially(HEALTHY, unperturbed(HEALTHY), A)
+            )
+            A = A.append([float(n), 1.0])
+        fork = archive(5).append([3.0, 3.0])
+        assert_same(evaluate(perturbed(HEALTHY), fork), serially(HEALTHY, perturbed(HEALTHY), fork))
+        assert len(evaluate.roster.ready) == 2
+
+
+def test_traces_give_the_same_bits_too(cluster):
+    plan, A = traced_plan(), trace_archive(3)
+    with on_ray(cluster, plan) as evaluate:
+        for candidates in (perturbed(plan, 20), unperturbed(plan)):
+            assert_same(evaluate(candidates, A), serially(plan, candidates, A))
+            A = A.append(trace_archive(1).traces[0])
+
+
+def test_p9_a_raylet_killed_in_mid_generation_changes_nothing(cluster, tmp_path, caplog):
+    gate = tmp_path / "gate"
+    plan = held_at(gate)
+    cluster.tell("add")
+    with on_ray(cluster, plan) as evaluate:
+        dies = (playing(evaluate, 3), lambda: cluster.tell("kill"))
+        in_turn(evaluate, dies, (lambda: True, gate.touch))
+        assert_same(evaluate(perturbed(plan), A), EXPECTED)
+        while not evaluate.roster.lost:  # others may have finished before anybody missed it
+            assert_same(evaluate(perturbed(plan), A), EXPECTED)
+    assert "is lost" in caplog.text
+
+
+def test_p9_a_node_that_joins_in_mid_generation_plays_and_copies_agree(cluster, tmp_path):
+    gate = tmp_path / "gate"
+    plan = held_at(gate)
+    try:
+        with on_ray(cluster, plan) as evaluate:
+            joins = (playing(evaluate, 2), lambda: cluster.tell("add"))
+            in_turn(evaluate, joins, (playing(evaluate, 3), gate.touch))
+            e = evaluate(perturbed(plan), A)
+            assert len(evaluate.roster.ready) == 3
+        assert_same(e, EXPECTED)
+    finally:
+        cluster.tell("kill")
+
+
+def test_p1_a_foreman_killed_or_stopped_changes_nothing_and_leaves_no_worker(cluster, tmp_path):
+    for signum in (signal.SIGKILL, signal.SIGSTOP):
+        gate = tmp_path / signum.name
+        plan = held_at(gate)
+        victims: list[psutil.Process] = []
+
+        def strike(signum=signum, gate=gate, victims=victims) -> None:
+            victim = foremen()[0]
+            victims.extend([victim, *victim.children(recursive=True)])
+            os.kill(victim.pid, signum)
+            gate.touch()
+
+        with on_ray(cluster, plan) as evaluate:
+            in_turn(evaluate, (playing(evaluate, 2), strike))
+            e = evaluate(perturbed(plan), A)
+        assert_same(e, EXPECTED)
+        assert gone(victims)
+
+
+def test_p2_a_candidate_that_kills_its_workers_fails_alone(cluster, caplog):
+    plan = plan_of(faulty(segfault, {7}))
+    with on_ray(cluster, plan) as evaluate:
+        e = evaluate(perturbed(plan), A)
+    assert np.isnan(e.f).nonzero()[0].tolist() == [7]
+    assert_same(e, EXPECTED, but=(7,))
+    assert "candidate 7 killed 3 workers (SIGSEGV)" in caplog.text
+
+
+def test_p7_after_an_interruption_the_evaluator_still_works(cluster, tmp_path):
+    gate = tmp_path / "gate"
+    plan = held_at(gate)
+    with on_ray(cluster, plan) as evaluate:
+        evaluate.should_stop = playing(evaluate, 2)
+        with pytest.raises(Interrupted):
+            evaluate(perturbed(plan, 64), archive(3))
+        evaluate.should_stop = lambda: False
+        gate.touch()
+        assert_same(evaluate(perturbed(plan), A), EXPECTED)
+
+
+def test_p11_nodes_with_other_numerics_are_refused_by_name_unless_they_are_allowed(
+    cluster, monkeypatch, caplog
+):
+    known = module.current_versions()
+    monkeypatch.setattr(module, "current_versions", lambda: known | {"numpy": "1.0"})
+    with on_ray(cluster, HEALTHY) as evaluate, pytest.raises(UsageError) as info:
+        evaluate(perturbed(HEALTHY), A)
+    message = f"is refused.*numpy is {known['numpy']} there and 1.0 here.*--allow-other-numerics"
+    assert info.match(message)
+    with on_ray(cluster, HEALTHY, tolerant=True) as evaluate:
+        assert_same(evaluate(perturbed(HEALTHY), A), EXPECTED)
+    assert "computes otherwise: numpy is" in caplog.text
+
+
+def test_p11_another_table_of_noise_is_refused(cluster):
+    with on_ray(cluster, HEALTHY, seed=1) as evaluate, pytest.raises(UsageError, match="noise"):
+        evaluate(perturbed(HEALTHY), A)
+
+
+def test_p12_more_cpus_than_any_node_has_are_refused_at_once(cluster):
+    with (
+        pytest.raises(UsageError, match=r"no node .* has 64 CPUs, the largest has 1"),
+        on_ray(cluster, HEALTHY, workers=64),
+    ):
+        pass
+
+
+def test_e3_a_task_that_no_node_can_set_up_is_broken(cluster):
+    plan = plan_of(late_start(environments.refuse))
+    with on_ray(cluster, plan) as evaluate, pytest.raises(TaskBroken, match="no licence"):
+        evaluate(perturbed(plan), A)
+
+
+def test_the_gradient_on_the_nodes_has_the_bits_of_the_one_here(cluster):
+    rng = np.random.default_rng(0)
+    epsilon = Epsilon(TABLE, rng.integers(0, 100, 32), 3900)
+    F = rng.standard_normal(64)
+    with on_ray(cluster, HEALTHY) as evaluate:
+        evaluate(perturbed(HEALTHY, 64), A)
+        g = summed_on(evaluate.roster.ready, epsilon, F, threads=1)
+        assert g.tobytes() == epsilon.weighted_sum(F).tobytes()
+        evaluate.roster.ready[0].actor.close.remote()  # what does not come back is summed here
+        g = summed_on(evaluate.roster.ready, epsilon, F, threads=1)
+        assert g.tobytes() == epsilon.weighted_sum(F).tobytes()
+
+
+def test_the_gradient_is_sent_around_only_where_that_pays():
+    large, small = 167_000 * 5_000, 5_000 * 50
+    assert pays(large, threads=1, cpus=64)
+    assert not pays(small, threads=1, cpus=64)
+    assert not pays(large, threads=4, cpus=8)
+    assert not pays(large, threads=1, cpus=0)
+
+
+@pytest.mark.parametrize("d", [1, 4096, 100_000])
+def test_blocks_are_all_parameters_by_the_number_of_cpus(d: int):
+    helpers = [Node.__new__(Node) for _ in range(3)]
+    for node, workers in zip(helpers, (1, 2, 5), strict=True):
+        node.workers = workers
+    blocks = blocks_of(d, helpers)
+    assert [i for block in blocks for i in block] == list(range(d))

@@ -1,0 +1,142 @@
+"""Whole runs on a Ray cluster: the digest of any other backend, whatever happens on the way."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+import nses
+from clusters import LoopbackCluster, loopback_cluster, needs_ray
+from commands import nses_command
+from waiting import SOON, gone, wait_until
+
+pytestmark = [needs_ray, pytest.mark.slow]
+
+QUICK: dict[str, Any] = {"recipe": "smoke", "seed": 1, "tensorboard": False, "generations": 2}
+PLAIN = ["--recipe", "smoke", "--seed", "1", "--no-tensorboard", "--no-pictures"]
+
+TASK = """
+import gymnasium, numpy
+from steps import STEP
+
+class Walk(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-9, 9, (1,))
+    action_space = gymnasium.spaces.Box(-1, 1, (1,))
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.x = self.np_random.normal(size=1)
+        return self.x, {}
+    def step(self, action):
+        self.x = numpy.clip(self.x + STEP * action, -9, 9)
+        return self.x, float(self.x[0]), False, False, {}
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[LoopbackCluster]:
+    with loopback_cluster() as cluster, pytest.MonkeyPatch.context() as patch:
+        for name, value in cluster.environment.items():
+            patch.setenv(name, value)
+        yield cluster
+
+
+@pytest.mark.parametrize(
+    ("task", "settings"),
+    [
+        ("point-trap", {}),
+        ("humanoid", {"n": 16}),
+        ("atari:freeway", {"n": 4, "max_steps": 40, "reference": 4, "evaluation_episodes": 2}),
+    ],
+)
+def test_a_run_on_two_nodes_has_the_digest_of_the_serial_one(
+    cluster: LoopbackCluster, tmp_path: Path, task: str, settings: dict[str, Any]
+):
+    if task.startswith("atari"):
+        pytest.importorskip("ale_py", reason="needs the extra atari")
+    there = {"backend": "ray", "ray_address": cluster.address}
+    one = nses.train(task, run_dir=tmp_path / "serial", backend="serial", **QUICK, **settings)
+    two = nses.train(task, run_dir=tmp_path / "ray", **there, **QUICK, **settings)
+    assert two.digest == one.digest
+
+
+def test_a_task_of_a_users_own_file_trains_on_nodes_that_do_not_have_it(
+    cluster: LoopbackCluster, tmp_path: Path
+):
+    (tmp_path / "my_walk.py").write_text(TASK)
+    (tmp_path / "steps.py").write_text("STEP = 0.5\n")
+    words = ["train", "my_walk:Walk", "--max-steps", "4", *PLAIN, "--generations", "2"]
+    there = ["--backend", "ray", "--ray-address", cluster.address]
+    for where in (["--backend", "serial"], there):
+        done = nses_command(tmp_path, *words, *where, "--run-dir", where[1])
+        assert done.returncode == 0, done.stderr
+    assert nses.load(tmp_path / "ray").digest == nses.load(tmp_path / "serial").digest
+
+
+def generations(directory: Path) -> int:
+    file = directory / "metrics.jsonl"
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
+def test_p3_p10_a_killed_run_leaves_no_foreman_and_goes_on_without_the_cluster(
+    cluster: LoopbackCluster, tmp_path: Path, launch: Any
+):
+    words = [*PLAIN, "--generations", "40", "--checkpoint-seconds", "0"]
+    there = ["--backend", "ray", "--ray-address", cluster.address]
+    run = tmp_path / "run"
+    argv = [sys.executable, "-m", "nses", "train", "point-trap", *words, *there]
+    quiet = (tmp_path / "said").open("w")
+    with quiet:
+        program = launch([*argv, "--run-dir", str(run)], stdout=quiet, stderr=quiet)
+        wait_until(lambda: generations(run) >= 3, program)
+        workers = [p for p in psutil.process_iter(["cmdline"]) if is_ours(p, program.pid)]
+        os.kill(program.pid, signal.SIGKILL)
+        program.wait(SOON)
+    assert workers
+    assert gone(workers)
+    nses.resume(run, backend="processes", workers=2, generations=40)
+    whole = nses.train(
+        "point-trap", run_dir=tmp_path / "whole", backend="serial", **{**QUICK, "generations": 40}
+    )
+    assert nses.load(run).digest == whole.digest
+
+
+def is_ours(process: psutil.Process, driver: int) -> bool:
+    """Whether it is a foreman, or plays for one."""
+    words = " ".join(process.info["cmdline"] or [])
+    return process.pid != driver and ("ray::Foreman" in words or "execution/worker.py" in words)
+
+
+def listening(process: psutil.Process) -> list[str]:
+    try:
+        connections = process.net_connections("tcp")
+    except psutil.Error:  # it may end while we look
+        return []
+    return [c.laddr.ip for c in connections if c.status == psutil.CONN_LISTEN]
+
+
+def test_without_a_cluster_a_local_one_is_started_on_loopback_and_nothing_is_left(
+    tmp_path: Path, launch: Any, monkeypatch: pytest.MonkeyPatch
+):
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    words = [*PLAIN, "--backend", "ray", "--workers", "1", "--generations", "30"]
+    said = tmp_path / "said"
+    with said.open("w") as file:
+        argv = [sys.executable, "-m", "nses", "train", "point-trap", *words]
+        program = launch([*argv, "--run-dir", str(tmp_path / "run")], stdout=file, stderr=file)
+        wait_until(lambda: generations(tmp_path / "run") >= 1, program)
+        started = psutil.Process(program.pid).children(recursive=True)
+        heard = {address for process in started for address in listening(process)}
+        assert program.wait(4 * SOON) == 0, said.read_text()
+    assert heard <= {"127.0.0.1", "::ffff:127.0.0.1", "::1"}
+    assert len(started) > 3
+    assert gone(started)
+    serial = nses.train(
+        "point-trap", run_dir=tmp_path / "serial", backend="serial", **{**QUICK, "generations": 30}
+    )
+    assert nses.load(tmp_path / "run").digest == serial.digest
