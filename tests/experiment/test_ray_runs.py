@@ -111,6 +111,27 @@ def is_ours(process: psutil.Process, driver: int) -> bool:
     return process.pid != driver and ("ray::Foreman" in words or "execution/worker.py" in words)
 
 
+def test_p10_a_run_whose_head_dies_keeps_what_it_has_and_says_how_to_go_on(
+    tmp_path: Path, launch: Any
+):
+    words = [*PLAIN, "--backend", "ray", "--workers", "1", "--generations", "1000000"]
+    said, run = tmp_path / "said", tmp_path / "run"
+    with said.open("w") as file:
+        argv = [sys.executable, "-m", "nses", "train", "point-trap", *words, "--run-dir", str(run)]
+        program = launch(argv, stdout=file, stderr=file)
+        wait_until(lambda: generations(run) >= 1, program)
+        started = psutil.Process(program.pid).children(recursive=True)
+        next(p for p in started if p.name() == "gcs_server").kill()
+        assert program.wait(2 * SOON) == 5, said.read_text()
+    assert "the head of the Ray cluster has not answered" in said.read_text()
+    assert f"nses resume {run}" in said.read_text()
+    reached = nses.load(run).state.generation
+    assert reached == generations(run)
+    resumed = nses.resume(run, backend="processes", workers=1, generations=reached + 1)
+    assert resumed.state.generation == reached + 1
+    assert gone(started)
+
+
 def listening(process: psutil.Process) -> list[str]:
     try:
         connections = process.net_connections("tcp")

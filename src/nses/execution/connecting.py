@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from nses.errors import UsageError
+from nses.execution.leaving import leave_at_once
 from nses.extras import needing
 
 ANSWER = 5.0  # seconds in which a cluster must accept a connection
@@ -96,6 +97,7 @@ class Connection:
         import ray
 
         atexit.unregister(ray.shutdown)
+        leave_at_once("Ray crashes when it is torn down without its head")
         self.stack.pop_all()
 
     def close(self) -> None:

@@ -35,12 +35,20 @@ def failed(code: int, error: BaseException, message: str = "") -> int:
     return code
 
 
+_at_once: list[str] = []  # why this process must not end as Python ends it
+
+
+def leave_at_once(why: str) -> None:
+    """Asks `leave` not to tear down libraries that cannot be torn down any more."""
+    _at_once.append(why)
+
+
 def leave(code: int) -> int:
     """The exit code to exit with. If a thread would keep the program alive, it exits here.
 
     Environments may start threads that never end, and Python would wait for them forever.
     """
-    if any(not thread.daemon for thread in threading.enumerate() if not _main(thread)):
+    if _at_once or any(not thread.daemon for thread in threading.enumerate() if not _main(thread)):
         atexit._run_exitfuncs()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError, AttributeError):  # gone, closed or none
