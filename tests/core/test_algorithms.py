@@ -471,6 +471,16 @@ def test_e1_a_generation_with_failures_learns_from_the_other_candidates():
     assert np.isfinite([report.return_mean, report.return_best, report.novelty_mean]).all()
 
 
+def test_the_defaults_are_those_of_the_paper():
+    """Sec. 4 and the SI; options that the paper does not have are off."""
+    h = Hyperparameters(n=10_000)
+    assert (h.sigma, h.lr, h.l2, h.M, h.k, h.E) == (0.02, 0.01, 0.005, 5, 10, 30)
+    assert (h.w, h.t_w, h.delta_w, h.min_gain, h.weight_per_member) == (1.0, 50, 0.05, 0.0, False)
+    assert (h.ordinal_ranks, h.selection, h.optimizer) == (False, "novelty", "adam")
+    assert (h.behavior_episodes, h.steps_per_generation) == (None, 0)
+    assert (h.distance, h.moments_probability) == ("squared-euclidean", 0.01)
+
+
 def member_at(theta):
     theta = np.asarray(theta, np.float32)
     return Member(theta, optimizers.initial(theta.size), moments.initial(1), np.zeros(2))

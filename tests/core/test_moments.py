@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nses.core.moments import VARIANCE_FLOOR, Moments, initial, nothing
+from nses.core.moments import VARIANCE_FLOOR, Moments, initial, nothing, of_row, row_size
 
 observations = arrays(
     np.float64, st.tuples(st.integers(1, 20), st.just(3)), elements=st.floats(-100, 100)
@@ -22,6 +22,16 @@ def test_merged_moments_are_those_of_all_observations(first, second):
     np.testing.assert_allclose(merged.mean, both.mean(axis=0), atol=1e-9)
     std = np.sqrt(np.maximum(both.var(axis=0), VARIANCE_FLOOR))
     np.testing.assert_allclose(merged.std, std, atol=1e-6)
+
+
+@given(observations)
+def test_a_row_holds_all_of_them(o):
+    seen = moments_of(o)
+    assert seen.row.size == row_size(3)
+    again = of_row(seen.row)
+    assert again.count == seen.count
+    np.testing.assert_array_equal(again.sum, seen.sum)
+    np.testing.assert_array_equal(again.square, seen.square)
 
 
 @given(observations)
