@@ -21,7 +21,7 @@ from benchmarks.table import keep, line_of
 
 ROOT = Path(__file__).parents[1]
 TASKS = {  # generations of the laptop recipe that take some seconds
-    "point-trap": ("--n", "2000", "--generations", "20"),
+    "point-trap": ("--n", "2000", "--generations", "60"),
     "swimmer-trap": ("--n", "40", "--generations", "40"),
     "halfcheetah": ("--n", "40", "--generations", "15"),
     "atari:frostbite": ("--n", "20", "--max-steps", "500", "--generations", "6"),

@@ -41,6 +41,11 @@ def fill_table(table: Table, seed: int) -> None:
         list(pool.map(fill, blocks))
 
 
+def row_of(table: Table, offset: np.int64, d: int) -> Table:
+    """epsilon of the pair with this offset, (d,), a view of the table."""
+    return table[offset : offset + d]
+
+
 @dataclass(frozen=True)
 class Epsilon:
     """n mirrored perturbations of d parameters: candidates 2i and 2i + 1 are +, - epsilon_i."""
@@ -51,7 +56,7 @@ class Epsilon:
 
     def row(self, pair: int) -> Table:
         """epsilon of a pair, (d,), a view of the table."""
-        return self.table[self.offsets[pair] : self.offsets[pair] + self.d]
+        return row_of(self.table, self.offsets[pair], self.d)
 
     def weighted_sum(self, F: NDArray[np.float64], threads: int = 1) -> NDArray[np.float64]:
         """sum_i F_i epsilon_i, (d,), with epsilon_{2i+1} = -epsilon_{2i}.

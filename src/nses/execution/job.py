@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nses.core import moments
 from nses.core.archive import Archive, empty
 from nses.core.moments import Moments
-from nses.core.noise import Epsilon, Table, perturb
+from nses.core.noise import Table, perturb, row_of
 from nses.core.traces import Trace
 from nses.core.values import Candidates, Floats, Vector
 from nses.execution.runner import Plan, Runner
@@ -64,8 +64,12 @@ class Job:
         if self.offsets is None:
             return self.theta
         assert noise is not None
-        epsilon = Epsilon(noise, self.offsets, self.theta.size).row(i // 2)
-        perturb(self.theta, (1 - 2 * (i % 2)) * self.sigma, epsilon, out)
+        perturb(
+            self.theta,
+            -self.sigma if i % 2 else self.sigma,
+            row_of(noise, self.offsets[i // 2], self.theta.size),
+            out,
+        )
         return out
 
 
@@ -242,7 +246,7 @@ def play(
     starting: Callable[[int], None] = ignore,
 ) -> Rows:
     """The rows of these candidates; `starting` is told each index before its episode."""
-    plan, A = runner.plan, job.archive
+    plan, A, traces = runner.plan, job.archive, runner.plan.traces
     check_theta(job.theta, plan.policy.size)
     rows, first, errors = empty_rows(len(indices), plan), None, []
     for row, i in enumerate(indices):
@@ -250,7 +254,7 @@ def play(
         try:
             episode = _episode(runner, job, noise, i)
             rows.put(row, episode)
-            if not plan.traces:
+            if not traces:
                 rows.b[row] = episode.behavior
             elif np.isfinite(episode.f):  # traces are large: measure each now, keep hardly any
                 if job.perturbed:
@@ -266,7 +270,7 @@ def play(
     if plan.finite_behaviors:
         known &= np.isfinite(rows.b).all(axis=1)
     rows.f[~known], rows.N[~known] = np.nan, 0.0
-    if job.perturbed and not plan.traces:  # of the others, f and b are asked for
+    if job.perturbed and not traces:  # of the others, f and b are asked for
         rows.N[known] = runner.novelty(rows.b[known], A)
     rows.status[:] = np.where(known, DONE, FAILED)
     return replace(rows, first=first, errors=tuple(errors))
