@@ -22,6 +22,9 @@ class Station:
         plan, layouts = pickle.loads(content)
         *self.jobs, self.progress, noise = map(map_arrays, descriptors, layouts)
         self.noise, self.slot = noise["table"], slot
+        self.newest, self.current, self.played = (
+            self.progress[name] for name in ("number", "current", "played")
+        )
         self.number, self.job, self.rows = 0, NOTHING, rows_in(self.jobs[0])
         self.archive = empty(0)
         self.runner = Runner(plan, self.over)
@@ -29,11 +32,11 @@ class Station:
 
     def over(self) -> bool:
         """Whether nobody waits for this job any more."""
-        return self.number > 0 and bool(self.progress["number"][0] != self.number)
+        return self.number > 0 and bool(self.newest[0] != self.number)
 
     def play(self, number: int, unit: range) -> Rows | None:
         """The rows, which are in their places by then; None where nobody waits for them."""
-        if number != self.progress["number"][0]:
+        if number != self.newest[0]:
             return None
         if number != self.number:
             memory = self.jobs[number % len(self.jobs)]
@@ -44,14 +47,14 @@ class Station:
             self.rows.write(unit, played)
         except Interrupted:
             played = None
-        self.progress["current"][self.slot] = -1
+        self.current[self.slot] = -1
         return played
 
     def _starting(self, index: int) -> None:
         if self.over():
             raise Interrupted
-        self.progress["current"][self.slot] = index
-        self.progress["played"][self.slot] += 1
+        self.current[self.slot] = index
+        self.played[self.slot] += 1
 
 
 def work(connection: Connection, content: bytes, descriptors: list[int], slot: int) -> int:
