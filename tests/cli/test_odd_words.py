@@ -50,7 +50,7 @@ def call(capsys, *words):
         ["reproduce", "point-trap", "--recipe", "smoke", "--settings", f"n={DEEP}"],
         ["reproduce", "point-trap", "--recipe", "smoke", "--settings", "sigma=Infinity"],
         ["reproduce", "point-trap", "--recipe", "smoke", "--runs", "9" * 30],
-        *([command, "x" * 5000] for command in ("info", "resume", "evaluate", "compare")),
+        *([command, "x" * 5000] for command in ("info", "resume", "evaluate", "compare", "watch")),
         *([command, "a/" * 3000] for command in ("info", "resume", "evaluate", "compare")),
         *([command, "loop"] for command in ("info", "resume", "evaluate", "compare")),
         *([command, "a\0b"] for command in ("info", "resume", "evaluate", "compare")),

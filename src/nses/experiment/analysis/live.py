@@ -117,7 +117,8 @@ class Watcher:
 
     def __init__(self, directories: Iterable[str | Path]):
         self.directories = [Path(d) for d in directories]
-        missing = [str(d) for d in self.directories if not d.is_dir()]
+        # Unlike Path.is_dir, this does not raise where a name is too long.
+        missing = [str(d) for d in self.directories if not os.path.isdir(d)]
         if missing:
             raise UsageError(
                 f"{', '.join(missing)} is not a directory; "
