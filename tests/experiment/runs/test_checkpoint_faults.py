@@ -188,6 +188,14 @@ def test_s6_a_vanished_checkpoint_is_noticed(two: Path) -> None:
     assert loaded.notes[0] == "Checkpoint 000002 was written but is missing."
 
 
+def test_h2_a_checkpoint_that_vanished_with_its_pointer_is_suspected(two: Path) -> None:
+    shutil.rmtree(two / "000002")
+    (two / "latest.json").write_text("{")
+    loaded = load(two)
+    assert same(loaded.state, a_state(1))
+    assert loaded.notes[0].startswith("latest.json cannot be read")
+
+
 def test_s6_a_checkpoint_under_another_number_is_refused(two: Path) -> None:
     os.rename(two / "000002", two / "000005")
     assert "Checkpoint 000005 was refused: it holds generation 2." in load(two).notes

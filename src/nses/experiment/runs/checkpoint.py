@@ -242,11 +242,13 @@ def _read_back(path: Path, generation: int, traces: Tensors) -> None:
 
 
 def _lost(directory: Path, generation: int) -> list[str]:
-    """A note if the pointer names a checkpoint newer than any that exists."""
+    """A note if the pointer names a checkpoint newer than any that exists, or may have done so."""
+    pointer = directory / POINTER
     try:
-        (name,) = fields(table(read_file(directory / POINTER)), "checkpoint")
-    except CheckpointRefused:
-        return []  # the pointer is only a hint: the checkpoints decide
+        (name,) = fields(table(read_file(pointer)), "checkpoint")
+    except CheckpointRefused:  # the pointer is only a hint: the checkpoints decide
+        damaged = f"{POINTER} cannot be read, so a newer checkpoint may be missing."
+        return [damaged] if os.path.lexists(pointer) else []
     match = COMMITTED.fullmatch(str(name))
     if match and int(match[1]) > generation and not os.path.lexists(directory / match[1]):
         return [f"Checkpoint {match[1]} was written but is missing."]

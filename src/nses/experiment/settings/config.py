@@ -50,12 +50,12 @@ def _pairs(environment: tuple[str, ...]) -> Iterator[str]:
             yield str(error)
 
 
-PAPER = {f.name: f.default for f in fields(Hyperparameters)}  # by symbol
+DEFAULTS = {f.name: f.default for f in fields(Hyperparameters)}  # by symbol
 
 
 def from_core(symbol: str, **words: Any) -> Any:
     """A setting whose default is that of core: the paper's, if it gives one for all tasks."""
-    return setting(PAPER[symbol], symbol=symbol, **words)
+    return setting(DEFAULTS[symbol], symbol=symbol, **words)
 
 
 @dataclass(frozen=True)
