@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 from benchmarks.fuzzing.damage import damage, files_of
-from benchmarks.fuzzing.edits import edited
+from benchmarks.fuzzing.edits import LARGEST, edited, reseal
 from benchmarks.fuzzing.words import words
 
 ROOT = Path(__file__).parents[1]
@@ -52,6 +52,12 @@ def small_run(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text('{"a": [1, 2.5, "x"], "b": {"c": null}}\n')
     return home
+
+
+def test_a_file_that_became_huge_is_not_read_for_its_checksum(small_run: Path):
+    manifest = small_run / "checkpoints/000001/manifest.json"
+    os.truncate(manifest, LARGEST + 1)
+    assert not reseal(manifest.with_name("state.safetensors"))
 
 
 def contents(home: Path) -> dict[str, bytes]:

@@ -11,6 +11,7 @@ from typing import Any
 
 ZEROS = "0" * 64
 SEAL = re.compile(r'(\\?"sha256\\?": \\?")[0-9a-f]{64}')
+LARGEST = 1 << 26  # bytes of a file worth reading
 MARK = "\x02here\x02"  # a placeholder for text that json.dumps would never write
 
 ODD_WORDS = [
@@ -141,6 +142,8 @@ EDITS: dict[str, Change] = {
 def reseal(path: Path) -> bool:
     """Make the checksums fit the change, as somebody who knows the format would."""
     manifest = path.with_name("manifest.json")
+    if any(file.exists() and file.stat().st_size > LARGEST for file in (path, manifest)):
+        return False  # an earlier damage has made it a sparse terabyte
     if path.suffix == ".safetensors" and path.parent.parent.name != "checkpoints":
         return _reseal_alone(path)
     if not manifest.is_file():
