@@ -319,7 +319,7 @@ def test_p13_a_worker_killed_as_the_kernel_does_it_is_replaced_and_the_log_says_
         e = evaluate(perturbed(plan), A)
     assert_same(e, expected())
     (text,) = warnings(caplog)
-    assert "SIGKILL, often the kernel out of memory" in text
+    assert "SIGKILL, often sent when memory runs out" in text
 
 
 def test_p14_an_exception_that_cannot_be_sent_arrives_as_text(caplog: pytest.LogCaptureFixture):

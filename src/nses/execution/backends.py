@@ -31,16 +31,16 @@ class Backend(Protocol):
 
 @dataclass(frozen=True)
 class Setup:
-    """What a run tells a backend, whichever it is."""
+    """What a run tells any backend."""
 
     noise_size: int
-    capacity: int  # candidates of a usual call; larger calls are played in parts
+    capacity: int  # candidates in a usual call; larger calls are played in parts
     workers: int | None = None  # None: one for every CPU
     deadline: float = DEADLINE  # seconds for an episode
     should_stop: Callable[[], bool] = never
     seed: int = 0  # of the table of noise, for machines that fill their own
-    ray_address: str | None = None  # of a cluster; None: one on this machine, for this run
-    other_numerics: bool = False  # whether machines may play whose bits may differ
+    ray_address: str | None = None  # of a cluster; None starts one on this machine for the run
+    other_numerics: bool = False  # whether machines whose bits may differ can play
 
 
 def _here(backend: Backend) -> WeightedSum:

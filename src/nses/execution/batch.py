@@ -1,4 +1,4 @@
-"""A job on its way through a pool: what came of it so far, and one who plays it."""
+"""A job on its way through a pool: what has come back so far, and the workers that play it."""
 
 import subprocess
 from collections import deque
@@ -12,7 +12,7 @@ from nses.execution.ledger import Holder, Ledger
 
 @dataclass(frozen=True, eq=False)
 class Settled:
-    """What came of a job since somebody last asked."""
+    """What has come back from a job since it was last asked."""
 
     indices: list[int]  # candidates whose rows are in memory now
     first: FirstTrace | None
@@ -23,7 +23,7 @@ class Settled:
 
 
 class Batch:
-    """A job on its way, and what came of it since somebody last asked."""
+    """A job on its way, and what has come back since it was last asked."""
 
     def __init__(self, number: int, job: Job, memory: Memory):
         self.number, self.job = number, job
@@ -40,7 +40,7 @@ class Batch:
 
     @property
     def cannot_wait(self) -> bool:
-        """Whether something happened that may be the end of it."""
+        """Whether there was a failure that may end the run."""
         return bool(self.errors or self.broken)
 
     def settled(self) -> Settled:
@@ -57,20 +57,20 @@ class Batch:
 
 
 class Worker:
-    """One process, its connection, what it holds and what it knows."""
+    """A worker process: its connection, what it holds and what it knows."""
 
     def __init__(self, process: subprocess.Popen[bytes], connection: Connection, slot: int):
         self.process, self.connection, self.slot = process, connection, slot
         self.holder = Holder(f"worker {process.pid}", slot)
-        self.asked: deque[int] = deque()  # the job of every unit that it has not answered
+        self.asked: deque[int] = deque()  # the job number of every unit it has not answered
         self.knows: Archive | None = None
 
     def late(self, number: int) -> bool:
-        """Whether it is still at an older job than this."""
+        """Whether it is still working on an older job than this."""
         return bool(self.asked) and self.asked[0] != number
 
     def end(self, seconds: float) -> int:
-        """Its exit code; it may take some seconds to leave before it is killed."""
+        """Waits so many seconds for it to leave, then kills it; returns its exit code."""
         self.connection.close()
         try:
             return self.process.wait(seconds)

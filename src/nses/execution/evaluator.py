@@ -1,4 +1,4 @@
-"""From rows to one Evaluation, and whether too many of them failed."""
+"""Turns rows into one Evaluation, and decides whether too many of them failed."""
 
 import logging
 from collections.abc import Callable
@@ -29,7 +29,7 @@ class Judge:
         self.last_error = ""
 
     def note(self, error: str) -> None:
-        """Log a traceback once per cause: where and what was raised, whatever its message."""
+        """Logs one traceback per cause: where and what was raised, whatever its message."""
         self.last_error = error
         *where, what = error.strip().splitlines()
         cause = "\n".join([*where, what.partition(":")[0]])
@@ -38,7 +38,7 @@ class Judge:
             log.warning("an episode failed twice and is skipped:\n%s", error.rstrip())
 
     def hear(self, settled: Settled, job: Job, rows: Rows) -> None:
-        """What a pool says of a job on its way, the rows of which it has so far."""
+        """Takes in what a pool reports about an unfinished job; `rows` are the results so far."""
         for error in settled.errors:
             self.note(error)
         for error in settled.broken:
@@ -49,7 +49,7 @@ class Judge:
             self.bear(int((rows.status == FAILED).sum()), job.whole)
 
     def check(self, f: NDArray[np.float64], perturbed: bool, before: int = 0) -> None:
-        """Whether a generation can go on with these returns and with as many others before."""
+        """Checks that a generation can go on with these returns, after `before` others."""
         failed = int(np.isnan(f).sum())
         if failed == len(f) and not self.worked:
             why = self.last_error.rstrip() or "every return or observation was NaN or infinite."
@@ -68,7 +68,7 @@ class Judge:
 
 
 def evaluation(job: Job, rows: Rows, judge: Judge, restarts: int = 0) -> Evaluation:
-    """The rows of all candidates that count as one value; moments are merged in their order."""
+    """One value from the rows of all candidates that count; moments are merged in their order."""
     if job.enough is not None:
         rows = rows.head(cut(rows.lengths, job.enough))
     f = rows.f.copy()
@@ -91,7 +91,7 @@ def evaluation(job: Job, rows: Rows, judge: Judge, restarts: int = 0) -> Evaluat
 def evaluate_in_parts(
     job: Job, capacity: int, run: Callable[[Job], tuple[Rows, int]], plan: Plan, judge: Judge
 ) -> Evaluation:
-    """A job that may have more candidates than there is room for; `run` also counts restarts."""
+    """Runs a job that may not fit in one call; `run` returns its rows and counts restarts."""
     if len(job) <= capacity:
         rows, restarts = run(job)
         return evaluation(job, rows, judge, restarts)

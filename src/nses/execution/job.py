@@ -1,4 +1,4 @@
-"""A job is a value, its result is rows, and one function turns the one into the other.
+"""A job is a value, its result is rows, and one function turns one into the other.
 
 Both can be sent: a job refers to its noise by offsets into a table that every player has.
 """
@@ -39,8 +39,8 @@ class Job:
     offsets: NDArray[np.int64] | None  # (n / 2,) into the table of noise
     contributes: NDArray[np.bool_]  # (n,) which episodes report their observations
     archive: Archive
-    whole: int  # all candidates asked for, of which these may be a part
-    enough: int | None = None  # steps: only the first pairs that make so many together count
+    whole: int  # how many candidates were asked for, of which these may be a part
+    enough: int | None = None  # steps: only the first pairs that reach this many together count
 
     def __len__(self) -> int:
         return len(self.seeds)
@@ -112,7 +112,7 @@ class News:
 
 
 def news(archive: Archive, known: Archive | None) -> Iterator[News]:
-    """What somebody who knows another archive, or none, does not know of this one yet."""
+    """What is missing from `known`, an older or another archive or none, to make this one."""
     start = 0
     if known is not None and archive.extends(known):
         start = len(known)
@@ -144,7 +144,7 @@ class Rows:
     def write(self, indices: range, rows: "Rows") -> None:
         """Write rows to their places; status comes last, since it says that the rest is there."""
         place = _slice(indices)
-        told = rows.observed[:, 0] > 0  # rows are large and few are used: leave the rest untouched
+        told = rows.observed[:, 0] > 0  # these rows are large and most are empty: copy only the few
         self.observed[place][told] = rows.observed[told]
         for name in ("f", "N", "lengths", "blown_up", "b", "status"):
             getattr(self, name)[place] = getattr(rows, name)
@@ -162,7 +162,7 @@ class Rows:
 
 
 def earlier(a: FirstTrace | None, b: FirstTrace | None) -> FirstTrace | None:
-    """The trace of the lower index, in whatever order they come."""
+    """The trace with the lower index, whichever came first."""
     known = [x for x in (a, b) if x is not None]
     return min(known, key=lambda x: x[0], default=None)
 
@@ -202,7 +202,7 @@ def empty_rows(n: int, plan: Plan) -> Rows:
 
 
 def rows_in(memory: Memory) -> Rows:
-    """The rows of a memory, as views."""
+    """The rows held in memory, as views."""
     columns: dict[str, Any] = {name: memory[name] for name in COLUMNS}
     return Rows(**columns)
 
@@ -270,7 +270,7 @@ def play(
     if plan.finite_behaviors:
         known &= np.isfinite(rows.b).all(axis=1)
     rows.f[~known], rows.N[~known] = np.nan, 0.0
-    if job.perturbed and not traces:  # of the others, f and b are asked for
+    if job.perturbed and not traces:  # unperturbed ones are asked only for f and b
         rows.N[known] = runner.novelty(rows.b[known], A)
     rows.status[:] = np.where(known, DONE, FAILED)
     return replace(rows, first=first, errors=tuple(errors))

@@ -1,4 +1,4 @@
-"""The end of a program: its last message, its exit code, and that it really ends."""
+"""The end of a program: its last message, its exit code, and making sure that it really ends."""
 
 import atexit
 import contextlib
@@ -35,16 +35,16 @@ def failed(code: int, error: BaseException, message: str = "") -> int:
     return code
 
 
-_at_once: list[str] = []  # why this process must not end as Python ends it
+_at_once: list[str] = []  # reasons why Python must not end this process its own way
 
 
 def leave_at_once(why: str) -> None:
-    """Asks `leave` not to tear down libraries that cannot be torn down any more."""
+    """Asks `leave` not to tear down libraries that would crash."""
     _at_once.append(why)
 
 
 def leave(code: int) -> int:
-    """The exit code to exit with. If a thread would keep the program alive, it exits here.
+    """The code to exit with. If a thread would keep the program alive, it exits here.
 
     Environments may start threads that never end, and Python would wait for them forever.
     """

@@ -13,11 +13,11 @@ log = logging.getLogger("nses")
 
 UNIT = 32  # candidates, at most
 ATTEMPTS = 3
-AWAKE = 1.0  # seconds between two looks that count at most
+AWAKE = 1.0  # seconds: a longer pause between two looks counts as no more than this
 
 
 class Holder:
-    """One who plays units, wherever it is: what it was given, and how long it has been silent."""
+    """Whoever plays units: what it has been given, and how long it has been silent."""
 
     def __init__(self, name: str, slot: int):
         self.name, self.slot = name, slot
@@ -29,7 +29,7 @@ class Holder:
     def overdue(self, played: int, passed: float, deadline: float) -> bool:
         """Whether it has shown no progress for too long, `passed` seconds after the last look.
 
-        `played` counts the episodes that it has started.
+        `played` counts the episodes it has started.
         """
         if played != self.played or (self.ready and not self.units):
             self.played, self.silent = played, 0.0
@@ -38,27 +38,27 @@ class Holder:
 
 
 class Ledger:
-    """What is left to do of n candidates: units to hand out, and how often each lost its holder."""
+    """What is left of n candidates: units to hand out, and how often each one lost its holder."""
 
     def __init__(self, n: int = 0):
         self.open: set[int] = set()  # candidates without a result
         self.pending: deque[range] = deque()
-        self.deaths: Counter[int] = Counter()  # by candidate; by -1 - slot where none is to blame
+        self.deaths: Counter[int] = Counter()  # by candidate, or by -1 - slot if none is to blame
         self.restarts = 0
         self.add(units_of(n))
 
     def add(self, units: Iterable[range]) -> None:
-        """More to do."""
+        """Adds units to be played."""
         for unit in units:
             self.open.update(unit)
             self.pending.append(unit)
 
     def drop(self, indices: Iterable[int]) -> None:
-        """These have a result from elsewhere."""
+        """Forgets candidates that have a result from elsewhere."""
         self.open.difference_update(indices)
 
     def take(self, holder: Holder) -> range | None:
-        """The next unit, which is the holder's from now on; None where none is left."""
+        """The next unit, which now belongs to the holder; None if none is left."""
         while self.pending:
             unit = self.pending.popleft()
             if not self.open.isdisjoint(unit):  # a late answer may have settled it
@@ -67,9 +67,9 @@ class Ledger:
         return None
 
     def accept(self, holder: Holder, unit: range) -> list[int]:
-        """The candidates of a finished unit whose first result this is, which is the one to keep.
+        """The candidates of a finished unit for which this is the first result, the one to keep.
 
-        The holder may have been given up in the meantime: a late answer is an answer.
+        The holder may have been given up in the meantime; a late answer is still an answer.
         """
         if unit in holder.units:
             holder.units.remove(unit)
@@ -80,17 +80,17 @@ class Ledger:
     def lost(
         self, holder: Holder, playing: int, reason: str | None, finished: Collection[int] = ()
     ) -> int | None:
-        """Takes back what a holder that died or hung had not finished; this goes out again first.
+        """Takes back what a dead or hung holder had not finished, to be handed out next.
 
-        `playing` is the candidate that it was at, -1 for none; `reason` says why it died, None that
-        it hung. Returns the candidate that has now killed too many and fails alone, if there is
-        one. TooManyFailures where it was a hang, or nobody's fault.
+        `playing` is the candidate it was playing, or -1; `reason` says why it died, None means that
+        it hung. Returns the candidate that has now killed too many holders, if there is one: it
+        fails alone. Raises TooManyFailures if the last attempt was a hang, or no candidate's fault.
         """
         held = [i for unit in holder.units for i in unit]
         holder.units.clear()
         self.open.difference_update(set(held).intersection(finished))
         exhausted = self._blame(holder, playing if playing in held else None, reason)
-        # One by one, so that another death costs nothing else.
+        # One at a time, so that another death takes no other candidate with it.
         again = [i for i in held if i in self.open]
         failed = playing if exhausted and playing in again else None
         if failed is not None:
@@ -115,7 +115,7 @@ class Ledger:
 
 
 def units_of(n: int) -> Iterator[range]:
-    """Large units first, so that handing out costs little, then small ones, to end together.
+    """Large units first, so that there are few; then small ones, so that all workers end together.
 
     Pairs stay together, and the boundaries depend on n alone.
     """

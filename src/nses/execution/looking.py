@@ -18,9 +18,9 @@ from nses.rollouts.tasks.task import Task
 def look(task: Task, deadline: float = DEADLINE, thorough: bool = False) -> Look:
     """Try out a task; TaskBroken if it does not work, or if its process dies or hangs.
 
-    The deadline is for a reset and a step; making the environment may take longer, as in workers.
-    Failures in later episodes are left to training, unless the trial is thorough. A Task that
-    cannot be sent to another process is tried in this one.
+    The deadline applies to a reset and a step; making the environment may take longer, as it may in
+    workers. Failures in later episodes are left to training, unless the look is thorough. A task
+    that cannot be sent to another process is tried in this one.
     """
     try:
         setup = packed((task, thorough))

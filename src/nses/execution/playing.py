@@ -1,4 +1,4 @@
-"""What a worker does from its first message to its last: it plays the units that it is told."""
+"""What a worker does from its first message to its last: play the units it is given."""
 
 import pickle
 import threading
@@ -14,11 +14,11 @@ from nses.rollouts.foreign import Interrupted
 
 
 class Station:
-    """One simulator, what it shares with the coordinator, and what it was told so far."""
+    """One simulator, what it shares with the coordinator, and what it has been told so far."""
 
     def __init__(self, content: bytes, descriptors: list[int], slot: int):
         if threads_of_this_process() not in (None, threading.active_count()):
-            raise RuntimeError("BLAS started threads of its own in a worker, against its settings.")
+            raise RuntimeError("BLAS started its own threads in a worker, despite its settings.")
         plan, layouts = pickle.loads(content)
         *self.jobs, self.progress, noise = map(map_arrays, descriptors, layouts)
         self.noise, self.slot = noise["table"], slot
@@ -31,11 +31,11 @@ class Station:
         self.runner.warm_up()
 
     def over(self) -> bool:
-        """Whether nobody waits for this job any more."""
+        """Whether nobody is waiting for this job any more."""
         return self.number > 0 and bool(self.newest[0] != self.number)
 
     def play(self, number: int, unit: range) -> Rows | None:
-        """The rows, which are in their places by then; None where nobody waits for them."""
+        """The rows, already written to their places; None if nobody is waiting for them."""
         if number != self.newest[0]:
             return None
         if number != self.number:
@@ -58,7 +58,7 @@ class Station:
 
 
 def work(connection: Connection, content: bytes, descriptors: list[int], slot: int) -> int:
-    """Until the coordinator is gone; the exit code."""
+    """Plays until the coordinator is gone; returns the exit code."""
     try:
         station = Station(content, descriptors, slot)
     except MemoryError:
@@ -81,7 +81,7 @@ def work(connection: Connection, content: bytes, descriptors: list[int], slot: i
             rows = station.play(number, unit)
         except MemoryError:
             raise
-        except Exception:  # not of an episode, which are caught one by one: a bug of ours
+        except Exception:  # exceptions in episodes are caught there, so this is a bug of ours
             connection.send(("bug", traceback.format_exc()))
             return 1
         connection.send(("left",) if rows is None else ("done", number, rows.errors, rows.first))

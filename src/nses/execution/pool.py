@@ -1,8 +1,8 @@
-"""Worker processes of one machine that live for a whole run and may die at any time.
+"""Worker processes on one machine, which live for a whole run and may die at any time.
 
-A job is written into shared memory once. Its candidates are handed out in small units, and the
-results are found in shared memory, by candidate. A worker that dies or hangs is replaced, and what
-it had not finished is handed out again.
+A job is written to shared memory once. Its candidates are handed out in small units, and the
+workers write their results to shared memory, by candidate. A worker that dies or hangs is replaced,
+and what it had not finished is handed out again.
 """
 
 import os
@@ -35,15 +35,15 @@ IN_FLIGHT = 2  # units per worker, so that none waits for the coordinator
 TICK = 0.2  # seconds between looks at deadlines and interruptions
 CLOSING = 2.0  # seconds for all workers together to close their environments
 DEADLINE = 300.0  # seconds per episode
-START = 60.0  # seconds that a worker may take at least to start, however short the deadline
+START = 60.0  # seconds that a worker may always take to start, however short the deadline
 
 
 def progress_fields(workers: int) -> list[Field]:
     return [
-        ("number", "i8", (1,)),  # of the job that is on: whoever plays an older one stops
-        ("job", "i8", (workers,)),  # the number of the job that a worker plays
-        ("current", "i8", (workers,)),  # the candidate that a worker plays, -1 when idle
-        ("played", "i8", (workers,)),  # episodes started, which shows that it goes on
+        ("number", "i8", (1,)),  # of the current job: workers at an older one stop
+        ("job", "i8", (workers,)),  # the number of the job that a worker is playing
+        ("current", "i8", (workers,)),  # the candidate that a worker is playing, -1 when idle
+        ("played", "i8", (workers,)),  # episodes started: progress, as long as it grows
     ]
 
 
@@ -52,10 +52,10 @@ def noise_fields(size: int) -> list[Field]:
 
 
 class Pool:
-    """Owns worker processes and the memory that they share.
+    """Owns worker processes and the memory they share.
 
-    `noise` is a table of `noise_size` numbers, to be filled by the caller before the first job.
-    With two `slots`, a job may begin while workers are still playing the last one.
+    `noise` is a table of `noise_size` numbers; the caller fills it before the first job. With two
+    `slots`, a job may begin while workers are still playing the one before.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Pool:
         self.progress: Memory = progress
         self.noise: Table = noise["table"]
         self.batch = Batch(0, NOTHING, self.jobs[0])
-        self.sound = True  # whether the last exchange came to its end
+        self.sound = True  # whether the last exchange ended normally
         self.looked = time.monotonic()
         self.workers: list[Worker] = []
         try:
@@ -95,13 +95,13 @@ class Pool:
             raise
 
     def begin(self, job: Job) -> None:
-        """From now on this is the job; of an older one, nothing comes back."""
+        """Makes this the current job; nothing more comes back from older ones."""
         if not self.sound:
-            self._give_up()  # again: a second Ctrl-C may have come in between
+            self._give_up()  # again, because a second Ctrl-C may have interrupted it
         number = self.batch.number + 1
         slots = len(self.jobs)
         for worker in list(self.workers):
-            if worker.asked and worker.asked[0] <= number - slots:  # it would write into this one
+            if worker.asked and worker.asked[0] <= number - slots:  # it would write to this slot
                 self._end(worker)
             worker.holder.units.clear()
         memory = self.jobs[number % slots]
@@ -113,19 +113,19 @@ class Pool:
 
     @property
     def rows(self) -> Rows:
-        """Of the job: views of shared memory."""
+        """The results of the current job, as views of shared memory."""
         return self.batch.rows
 
     @property
     def left(self) -> int:
-        """Candidates that are still to be played."""
+        """How many candidates are still to be played."""
         return len(self.batch.ledger.open)
 
     def exchange(self, units: Iterable[range] = (), low: int = 0, seconds: float = inf) -> Settled:
-        """Takes units to play, and tells what came of all that it has.
+        """Takes more units to play, and says what has been settled since the last call.
 
-        Returns when something did and at most `low` candidates are left, at once when something
-        happened that may be the end of it, and after some seconds in any case.
+        Returns once something has been settled and at most `low` candidates are left, at once after
+        a failure that may end the run, and in any case after `seconds`.
         """
         batch, end = self.batch, time.monotonic() + seconds
         batch.ledger.add(units)
@@ -142,7 +142,7 @@ class Pool:
         return batch.settled()
 
     def close(self) -> None:
-        """Ends the workers: their connection closes, and who does not listen is killed."""
+        """Ends the workers: closes their connections, and kills those that do not leave in time."""
         if not self.jobs:
             return
         for worker in self.workers:
@@ -157,9 +157,9 @@ class Pool:
     # Hand out, collect.
 
     def _attend(self, batch: Batch, end: float) -> None:
-        """Everybody gets something to do; then whatever happens next."""
+        """Gives every worker something to do, then deals with whatever happens next."""
         self._recruit()
-        for room in range(1, IN_FLIGHT + 1):  # one for everybody before a second for anybody
+        for room in range(1, IN_FLIGHT + 1):  # one unit for each before a second for any
             for worker in self.workers:
                 self._hand_out(worker, batch, room)
         seconds = max(0.0, min(TICK, end - time.monotonic()))
@@ -190,7 +190,7 @@ class Pool:
                 worker.connection.send(("archive", entries))
             worker.knows = batch.job.archive
             worker.connection.send(("unit", batch.number, unit))
-        except OSError:  # it is dead or does not listen; the next wait says so, its units come back
+        except OSError:  # dead or not listening: the next wait notices, and its units come back
             worker.process.kill()
 
     def _receive(self, worker: Worker, batch: Batch) -> None:
@@ -199,7 +199,7 @@ class Pool:
         holder.silent = 0.0
         if kind == "ready":
             holder.ready = True
-        elif kind == "left":  # a job that was over
+        elif kind == "left":  # it left a job that was over
             worker.asked.popleft()
         elif kind == "done":
             number, errors, first = content
@@ -222,7 +222,7 @@ class Pool:
             if self._overdue(worker, passed):
                 self._bury(worker, batch, hung=True)
             elif worker.process.poll() is not None and not worker.connection.poll():
-                # Something that it started keeps its connection open.
+                # A process that it started keeps its connection open.
                 self._bury(worker, batch, hung=False)
 
     def _overdue(self, worker: Worker, passed: float) -> bool:
@@ -230,7 +230,7 @@ class Pool:
         return worker.holder.overdue(int(self.progress["played"][worker.slot]), passed, deadline)
 
     def _bury(self, worker: Worker, batch: Batch, hung: bool) -> None:
-        """What a dead or hanging worker had not finished goes out again."""
+        """Removes a dead or hanging worker; what it had not finished is handed out again."""
         if hung:
             worker.process.kill()
         reason = reason_of(worker.end(PATIENCE))
@@ -238,7 +238,7 @@ class Pool:
         of_this_job = self.progress["job"][worker.slot] == batch.number
         playing = int(self.progress["current"][worker.slot]) if of_this_job else -1
         finished: set[int] = set()
-        if batch.job.perturbed or not self.plan.traces:  # else what it played died with its traces
+        if batch.job.perturbed or not self.plan.traces:  # else its results died with their traces
             held = (i for unit in worker.holder.units for i in unit)
             finished.update(i for i in held if batch.rows.status[i] != OPEN)
         batch.indices += [i for i in sorted(finished) if i in batch.ledger.open]
@@ -250,7 +250,7 @@ class Pool:
             batch.killers += 1
 
     def _give_up(self) -> None:
-        """Workers in the middle of something are killed, so that nothing old comes back."""
+        """Kills the workers that are in the middle of something, so that nothing old comes back."""
         for worker in list(self.workers):
             busy = worker.holder.units or worker.asked
             if busy or not worker.holder.ready or worker.connection.closed:
@@ -262,7 +262,7 @@ class Pool:
         self.workers.remove(worker)
 
     def _recruit(self) -> None:
-        """A worker for every slot that has none."""
+        """Starts a worker in every slot that has none."""
         if len(self.workers) < self.count:
             for slot in sorted(set(range(self.count)) - {worker.slot for worker in self.workers}):
                 self.workers.append(self._start(slot))

@@ -1,4 +1,4 @@
-"""Episodes in worker processes of this machine."""
+"""Episodes in worker processes on this machine."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,8 +17,8 @@ from nses.rollouts.episode import never
 class Processes:
     """An `Evaluate` that owns a pool of workers; close it, or use it as a context manager.
 
-    `noise` is a table of `noise_size` numbers in memory that the workers share, to be filled by the
-    caller before the first call.
+    `noise` is a table of `noise_size` numbers in memory shared with the workers. The caller fills
+    it before the first call.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Processes:
         self.noise: Table = self.pool.noise
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
-        """As the serial evaluator, to the bit."""
+        """The same result as the serial evaluator's, to the bit."""
         job = job_of(candidates, archive)
         return evaluate_in_parts(job, self.pool.capacity, self._run, self.plan, self.judge)
 

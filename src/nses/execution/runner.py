@@ -1,4 +1,4 @@
-"""What a worker needs to know once, and the simulator that it plays in."""
+"""What a worker needs to know once, and the simulator it plays in."""
 
 import logging
 import traceback
@@ -105,7 +105,7 @@ class Runner:
                     episode = self.player.play(
                         theta, moments, seed, action_noise=action_noise, contributes=contributes
                     )
-                if getattr(episode.behavior, "shape", ()) != self.shape:  # which is quickly seen
+                if getattr(episode.behavior, "shape", ()) != self.shape:  # a quick look first
                     check_behavior(self.plan, episode.behavior)
                 return episode
             except MemoryError:
@@ -121,7 +121,7 @@ class Runner:
         return novelty(b, A, self.plan.k, self.plan.distance)
 
     def close(self, say: bool = True) -> None:
-        """Close the environment. A failure does not matter any more, and is logged once."""
+        """Close the environment. Failing to close does no harm by now, and is logged once."""
         try:
             with errors_only():
                 self.player.close()

@@ -30,7 +30,7 @@ class Serial:
         self.runner, self.judge = Runner(plan, should_stop), Judge()
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
-        if isinstance(self.runner.player, GymnasiumPlayer):  # its environment may use them
+        if isinstance(self.runner.player, GymnasiumPlayer):  # it may draw from global generators
             with generators_kept():
                 return self._evaluate(candidates, archive)
         return self._evaluate(candidates, archive)

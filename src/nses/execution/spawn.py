@@ -55,7 +55,7 @@ class Unsendable(UsageError):
 
 
 def packed(content: Any) -> bytes:
-    """What a process needs to know once; what can be imported goes first, the rest may need it."""
+    """What a process needs to know once; import paths come first, because the rest needs them."""
     try:
         return pickle.dumps((sys.path, installed(), cloudpickle.dumps(content)))
     except Exception as error:
@@ -68,7 +68,7 @@ def packed(content: Any) -> bytes:
 def spawn(
     setup: int, descriptors: tuple[int, ...] = (), slot: int = 0
 ) -> tuple[subprocess.Popen[bytes], Connection]:
-    """Start a process that reads `setup`: a worker if there are descriptors, else a trial."""
+    """Start a process that reads `setup`: a worker if there are descriptors, else a first look."""
     with starting():
         return _spawn(setup, descriptors, slot)
 
@@ -81,7 +81,7 @@ def _spawn(
         ours.setsockopt(socket.SOL_SOCKET, option, struct.pack("ll", int(PATIENCE), 0))
     passed = (theirs.fileno(), setup, *descriptors)
     main_thread = threading.current_thread() is threading.main_thread()
-    # The process inherits the mask, so that no Ctrl-C reaches it before it ignores them.
+    # The process inherits the mask, so no Ctrl-C reaches it before it ignores them.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     try:
         process = subprocess.Popen(
@@ -103,7 +103,7 @@ def reason_of(code: int) -> str:
     if code >= 0:
         return "out of memory" if code == errno.ENOMEM else f"exit code {code}"
     name = signal_name(-code)
-    return f"{name}, often the kernel out of memory" if name == "SIGKILL" else name
+    return f"{name}, often sent when memory runs out" if name == "SIGKILL" else name
 
 
 def signal_name(number: int) -> str:

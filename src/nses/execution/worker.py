@@ -1,7 +1,7 @@
-"""A process started by spawn.py: a worker, which plays what it is told, or a first look.
+"""A process started by spawn.py: a worker, which plays what it is given, or a first look at a task.
 
-It exits by itself when its coordinator is gone, whatever it is doing at that moment. Nothing of
-this package is imported before the coordinator has said where modules are found.
+It exits by itself when its coordinator is gone, whatever it is doing at that moment. Nothing from
+this package is imported until the coordinator has said where to find modules.
 """
 
 import ctypes
@@ -55,12 +55,12 @@ def _look(connection: Connection, setup: int) -> int:
 
 
 def _told(setup: int) -> bytes:
-    """What the coordinator has to say, which may name modules on its path."""
-    # All workers share one position in this file, which is left where it is.
+    """The coordinator's message, once the modules it may refer to can be imported."""
+    # All workers share one position in this file, so pread leaves it where it is.
     sys.path, sources, content = pickle.loads(os.pread(setup, os.fstat(setup).st_size, 0))
     from nses.execution.output import forgive
 
-    if sources:  # of a user on another machine
+    if sources:  # from a user on another machine
         from nses.execution.own_code import install
 
         install(sources)
@@ -85,7 +85,7 @@ def _ignore(signum: int, frame: FrameType | None) -> None:
 
 
 def die_with_parent(parent: int, signum: signal.Signals) -> None:
-    """On Linux the kernel signals this process when its parent dies, even inside foreign code."""
+    """On Linux, has the kernel signal this process when its parent dies, even in foreign code."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signum)  # PR_SET_PDEATHSIG
         if os.getppid() != parent:
@@ -93,7 +93,7 @@ def die_with_parent(parent: int, signum: signal.Signals) -> None:
 
 
 def _watch(parent: int) -> None:
-    """Everywhere else, and where the coordinator is not a main thread, a look twice a second."""
+    """Looks twice a second: for other systems, and for coordinators outside the main thread."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(0)
