@@ -265,6 +265,19 @@ def test_m8_the_checkpoint_of_another_policy_is_refused(trained, tmp_path):
         rebuild(nses.load(tmp_path / "r"), 25)
 
 
+@pytest.mark.parametrize("generation", [1, 25])
+def test_a_changed_setting_in_config_json_is_refused_at_any_generation(
+    trained, tmp_path, generation
+):
+    shutil.copytree(trained[0].path, tmp_path / "r")
+    shutil.rmtree(tmp_path / "r" / "checkpoints" / "000000", ignore_errors=True)
+    document = json.loads((tmp_path / "r" / "config.json").read_text())
+    document["config"]["lr"] = 0.7
+    (tmp_path / "r" / "config.json").write_text(json.dumps(document))
+    with pytest.raises(CheckpointRefused, match=r"disagree:\n  lr: 0.7 in config.json, "):
+        rebuild(nses.load(tmp_path / "r"), generation)
+
+
 def test_a_line_of_an_older_run_has_no_checksum_and_is_read(trained, tmp_path):
     run, _ = trained
     shutil.copytree(run.path, tmp_path / "r")

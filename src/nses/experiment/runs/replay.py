@@ -12,7 +12,7 @@ from nses.core.moments import Moments
 from nses.core.noise import fill_table, table_size
 from nses.core.seeding import Purpose, assessment_seeds
 from nses.core.traces import is_trace
-from nses.core.values import Candidates, Evaluation, Member, Vector
+from nses.core.values import Candidates, Evaluation, Member, State, Vector
 from nses.errors import UsageError
 from nses.execution import job as jobs
 from nses.execution.runner import Runner
@@ -21,6 +21,7 @@ from nses.experiment.runs.encoding import finite, standard
 from nses.experiment.runs.history import HISTORY, Line, read_history
 from nses.experiment.runs.storage import CheckpointRefused
 from nses.experiment.settings.build import plan_of, search_with
+from nses.experiment.settings.config import differences, from_dict
 from nses.rollouts.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -186,21 +187,39 @@ def _lines(run: "Run", search: Search, generation: int) -> dict[int, Line]:
     return lines
 
 
-def _check_fit(run: "Run", search: Search, member: Member) -> None:
-    """CheckpointRefused unless a stored member is one of this run's policy."""
+def _check_fit(run: "Run", search: Search, loaded: checkpoint.Loaded) -> None:
+    """CheckpointRefused unless a checkpoint and the configuration are of the same run."""
+    member = loaded.state.members[0]
     stored = (member.theta.size, member.moments.sum.size)
     if stored != (run.family.size, search.moments_size):
         raise CheckpointRefused(f"the checkpoint in {run.path} is of another policy than its run.")
+    lines = differences(run.config, from_dict(loaded.config))
+    if lines:
+        raise CheckpointRefused(
+            f"config.json and checkpoint {loaded.path.name} of {run.path} disagree:\n  "
+            + "\n  ".join(line.replace("given", "in config.json") for line in lines)
+            + "\nRestore config.json from a copy."
+        )
+
+
+def _start(run: "Run", search: Search, generation: int) -> State | None:
+    """The nearest earlier checkpoint, None if none is that old or none is valid."""
+    for at_most in (generation, None):  # a later one still tells whether the settings are true
+        try:
+            loaded = checkpoint.load(run.path / checkpoint.DIRECTORY, at_most)
+        except CheckpointRefused:
+            continue
+        _check_fit(run, search, loaded)
+        return loaded.state if loaded.state.generation <= generation else None
+    return None
 
 
 def _member(run: "Run", search: Search, lines: dict[int, Line], generation: int, m: int) -> Member:
     """Member m after `generation` generations, from the nearest earlier checkpoint or its birth."""
-    try:
-        state = checkpoint.load(run.path / checkpoint.DIRECTORY, at_most=generation).state
-        member, since = state.members[m], state.generation
-    except CheckpointRefused:  # none is that old, or none is valid: start from the beginning
-        member, since = search.newborn(m), 0
-    _check_fit(run, search, member)
+    state = _start(run, search, generation)
+    member, since = (
+        (search.newborn(m), 0) if state is None else (state.members[m], state.generation)
+    )
     missing = [t for t in range(since + 1, generation + 1) if t not in lines]
     if missing:
         raise CheckpointRefused(
