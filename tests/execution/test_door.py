@@ -25,7 +25,7 @@ def test_p11_what_differs_is_named():
         "numpy is 2.5.0 there and 2.4.6 here",
         "libc is musl there and missing here",
         "the same episodes end differently there",
-        "the table of noise has other numbers there",
+        "the noise table has different numbers there",
     ]
 
 

@@ -1,7 +1,7 @@
-"""The way to a Ray cluster: one that is there, or one of our own on this machine.
+"""Connects to a Ray cluster: an existing one, or one of our own on this machine.
 
 Ray runs whatever code it is sent. So a cluster of our own listens on the loopback interface only
-and asks for a token, and one on a network is spoken to only if it asks for a token too.
+and asks for a token, and we connect to one on a network only if it asks for a token too.
 """
 
 import ipaddress
@@ -25,15 +25,15 @@ from nses.execution.leaving import leave_at_once
 from nses.extras import needing
 
 ANSWER = 5.0  # seconds in which a cluster must accept a connection
-OBJECTS = 100 << 20  # bytes for objects of a cluster of our own: one job and a few rows
-LONGEST_PARENT = 16  # letters: a socket's path may have 107, and Ray adds 70 to ours
+OBJECTS = 100 << 20  # bytes for objects in a cluster of our own: one job and a few rows
+LONGEST_PARENT = 16  # characters: a socket's path may have 107, and Ray adds 70 to ours
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MODE, TOKEN, TOKEN_FILE = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 
 ALWAYS = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_raylet_start_wait_time_s": "120",  # also where other work leaves us a fraction of a core
-    # Else Ray ends this process a minute after it lost its head, before anybody can say so.
+    "RAY_raylet_start_wait_time_s": "120",  # enough where other work leaves us part of a core
+    # Otherwise Ray ends this process a minute after losing its head, before we can say so.
     "RAY_gcs_rpc_server_reconnect_timeout_s": "86400",
 }
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # what makes Ray use 127.0.0.1, anywhere
@@ -50,7 +50,7 @@ HOW_TO_SECURE = (
 
 
 class Connection:
-    """This process on a cluster; closing it takes down what was started for it."""
+    """This process's connection to a cluster; closing it takes down what was started for it."""
 
     def __init__(self, address: str | None, cpus: int):
         with needing("ray", "--backend ray"):
@@ -67,7 +67,7 @@ class Connection:
 
     def _open(self, address: str | None, cpus: int) -> None:
         imported = sys.modules.get("ray")
-        if imported is not None and imported.is_initialized():  # the user's own, which stays
+        if imported is not None and imported.is_initialized():  # by the user: leave it as it is
             return
         if address is None:
             folder = self.stack.enter_context(_folder())
@@ -91,7 +91,7 @@ class Connection:
         self.stack.callback(_shutdown)
 
     def forsake(self) -> None:
-        """The head is gone: nothing of Ray answers any more, not even to say goodbye."""
+        """Drops the connection: with the head gone, Ray cannot even shut down."""
         import atexit
 
         import ray
@@ -109,7 +109,7 @@ def _init(address: str | None, own: dict[str, Any]) -> None:
         import ray
         from ray.exceptions import RayError
 
-        logging.getLogger("ray").setLevel(logging.CRITICAL)  # what matters, we say ourselves
+        logging.getLogger("ray").setLevel(logging.CRITICAL)  # we report what matters ourselves
         try:
             ray.init(
                 address=address or "local",
@@ -128,12 +128,12 @@ def _why(address: str | None, error: Exception) -> str:
     if address is None:
         return f"a Ray cluster on this machine could not be started: {text}"
     if "ersion mismatch" in text:
-        return f"the Ray cluster at {address} has other versions: {text}"
+        return f"the Ray cluster at {address} runs other versions: {text}"
     return (
         f"the Ray cluster at {address} did not let us in: {text}\n"
-        f"Its token may be another one ({MODE}=token, {TOKEN_FILE} or ~/.ray/auth_token must be "
-        "those of the cluster), or this machine is not one of its nodes: run "
-        f"'ray start --address={address}' here first, with --num-cpus=0 if it is not to play."
+        f"Either its token is a different one (set {MODE}=token, and {TOKEN_FILE} or "
+        "~/.ray/auth_token to the token of the cluster), or this machine is not one of its nodes: "
+        f"run 'ray start --address={address}' here first, with --num-cpus=0 if it should not play."
     )
 
 
@@ -146,7 +146,7 @@ def _shutdown() -> None:
 
 @contextmanager
 def _same_signals() -> Iterator[None]:
-    """Ray sets handlers of its own; those of the caller are put back."""
+    """Restores the caller's signal handlers, which Ray replaces with its own."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -160,12 +160,12 @@ def _same_signals() -> Iterator[None]:
 
 @contextmanager
 def _environment(settings: Mapping[str, str]) -> Iterator[None]:
-    """What the user has set stays; all else is forgotten with the connection."""
+    """Sets what the user has not set, for as long as the connection lasts."""
     added = {name: value for name, value in settings.items() if name not in os.environ}
     os.environ.update(added)
     constants = sys.modules.get("ray._private.ray_constants")
     if constants is not None and os.environ.get(next(iter(LOOPBACK))) == "0":
-        vars(constants)["ENABLE_RAY_CLUSTER"] = False  # read from the environment at the import
+        vars(constants)["ENABLE_RAY_CLUSTER"] = False  # read from the environment on import
     try:
         yield
     finally:
@@ -175,7 +175,7 @@ def _environment(settings: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _folder() -> Iterator[str]:
-    """For the sockets and logs of a cluster of our own, and for nobody else to read."""
+    """A folder for the sockets and logs of a cluster of our own, which nobody else can read."""
     parent = tempfile.gettempdir()
     folder = tempfile.mkdtemp(
         prefix="nses-", dir=parent if len(parent) <= LONGEST_PARENT else "/tmp"
@@ -190,7 +190,7 @@ def _folder() -> Iterator[str]:
 
 
 def own_token() -> dict[str, str]:
-    """The settings of a cluster of our own, whose token nobody else can read."""
+    """Settings for a cluster of our own, whose token nobody else can read."""
     if os.environ.get(TOKEN) or os.environ.get(TOKEN_FILE):
         return {MODE: "token"}
     home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
@@ -214,10 +214,10 @@ def _is_private(file: Path) -> bool:
 
 
 def check_token(environment: Mapping[str, str]) -> None:
-    """UsageError unless a cluster on the network will ask us, and others, for a token."""
+    """UsageError unless we have a token for a cluster on the network, and nobody can read it."""
     if environment.get(MODE, "").lower() != "token":
         raise UsageError(
-            "a Ray cluster on a network runs whatever it is sent by anybody, unless it asks for a "
+            "a Ray cluster on a network runs whatever code anybody sends it, unless it asks for a "
             f"token, and {MODE} is not 'token'. {HOW_TO_SECURE}"
         )
     if environment.get(TOKEN):
@@ -236,7 +236,7 @@ def parsed(address: str) -> tuple[str, int]:
     host, colon, port = address.rpartition(":")
     if "://" in address or not (colon and host and port.isdecimal() and 0 < int(port) < 65536):
         raise UsageError(
-            "ray_address must be HOST:PORT of the head of a cluster, as 'ray start' prints it "
+            "ray_address must be the HOST:PORT of a cluster's head, as 'ray start' prints it "
             f"(for example 10.0.0.7:6379), got {address!r}."
         )
     return host.strip("[]"), int(port)
@@ -246,14 +246,12 @@ def is_loopback(host: str) -> bool:
     try:
         found = socket.getaddrinfo(host, None)
     except OSError as error:
-        raise UsageError(
-            f"ray_address: nobody knows a machine called {host!r} ({error})."
-        ) from None
+        raise UsageError(f"ray_address: there is no machine called {host!r} ({error}).") from None
     return all(ipaddress.ip_address(entry[4][0]).is_loopback for entry in found)
 
 
 def _knock(address: str, host: str, port: int) -> None:
-    """Ray itself would wait for minutes where nobody listens."""
+    """UsageError if nobody listens at this address, where Ray itself would wait for minutes."""
     try:
         socket.create_connection((host, port), ANSWER).close()
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Whether another machine computes the same bits: asked before it plays anything that counts."""
+"""Checks that another machine computes the same bits, before it plays anything that counts."""
 
 import hashlib
 import zlib
@@ -24,11 +24,11 @@ ROWS = ("f", "N", "lengths", "b", "observed")
 
 @dataclass(frozen=True)
 class Numerics:
-    """What two machines must have in common."""
+    """What two machines must have in common to get the same bits."""
 
     versions: dict[str, str] = field(default_factory=dict)
     episodes: str = ""  # a digest
-    noise: int = 0  # a checksum of the whole table: its tails depend on the mathematical library
+    noise: int = 0  # a checksum of the whole table: its tails depend on the maths library
 
 
 def differences(here: Numerics, there: Numerics) -> list[str]:
@@ -43,7 +43,7 @@ def differences(here: Numerics, there: Numerics) -> list[str]:
     if here.episodes != there.episodes:
         found.append("the same episodes end differently there")
     if here.noise != there.noise:
-        found.append("the table of noise has other numbers there")
+        found.append("the noise table has different numbers there")
     return found
 
 
@@ -52,10 +52,10 @@ def checksum(noise: Table) -> int:
 
 
 class Trial:
-    """A few short episodes in a process of their own, and a gradient, whose bits are compared.
+    """A few short episodes in a separate process, and a gradient, whose bits are compared.
 
-    They begin at once; `digest` waits for their end. On a machine that has never played this task
-    they also compile what all of its workers will need.
+    The episodes start at once; `digest` waits for them to end. On a machine that has never played
+    this task they also compile what all of its workers will need.
     """
 
     def __init__(self, plan: Plan, deadline: float = DEADLINE):
@@ -68,7 +68,7 @@ class Trial:
         self.pool.begin(_job(self.plan))
 
     def digest(self) -> str:
-        """TaskBroken where the task cannot be set up here."""
+        """The digest of all results; TaskBroken if the task cannot be set up here."""
         units = list(units_of(CANDIDATES))
         while True:
             settled = self.pool.exchange(units)

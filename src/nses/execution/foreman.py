@@ -1,6 +1,6 @@
 """What runs on every node of a cluster: the owner of its worker processes and its noise.
 
-It knows nothing of the network that calls it.
+It knows nothing about the network through which it is called.
 """
 
 import logging
@@ -44,7 +44,7 @@ class Contract:
 
 @dataclass(frozen=True)
 class Introduction:
-    """How a foreman presents itself; `trouble` says why it cannot play."""
+    """How a foreman introduces itself; `trouble` says why it cannot play."""
 
     numerics: Numerics = field(default_factory=Numerics)
     trouble: str = ""
@@ -55,17 +55,17 @@ NOTHING_HEARD = Settled([], None, (), (), 0, 0)
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What came of the candidates that a foreman has, since it was last asked."""
+    """What has become of a foreman's candidates since it was last asked."""
 
     number: int  # of the job
     parcel: Parcel
     heard: Settled = NOTHING_HEARD  # without rows
     said: tuple[str, ...] = ()  # warnings
-    fatal: str = ""  # why this cannot go on, anywhere
+    fatal: str = ""  # why the job cannot go on, here or anywhere else
 
 
 class Said(logging.Handler):
-    """Keeps what is logged here, where nobody would read it, until somebody asks."""
+    """Keeps what is logged on this node, where nobody would read it, until it is asked for."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -80,7 +80,7 @@ class Said(logging.Handler):
 
 
 class Foreman:
-    """Takes candidates and gives rows, for as long as it is asked."""
+    """Takes candidates and returns rows, one call after the other."""
 
     def __init__(self, workers: int):
         self.workers, self.number, self.archive = workers, 0, empty(0)
@@ -90,11 +90,11 @@ class Foreman:
         log.propagate = False
 
     def here(self) -> int:
-        """That it has started, which a busy cluster may put off."""
+        """Answers once it has started, which may take a while on a busy cluster."""
         return os.getpid()
 
     def introduce(self, contract: Contract) -> Introduction:
-        """Plays what all nodes must agree about; then its workers start."""
+        """Plays the episodes on which all nodes must agree, then starts its workers."""
         try:
             install(contract.sources)
             plan: Plan = cloudpickle.loads(contract.plan)
@@ -115,13 +115,13 @@ class Foreman:
         return Introduction(Numerics(current_versions(), episodes, checksum(pool.noise)))
 
     def learn(self, news: News) -> None:
-        """Of the archive, before the job that needs it."""
+        """Adds entries to the archive, before the job that needs them."""
         self.archive = news.added_to(self.archive)
 
     def play(
         self, number: int, job: Job, indices: Indices, settled: Indices, low: int, seconds: float
     ) -> Answer:
-        """Takes candidates of a job, forgets those that others have settled, tells what is done."""
+        """Takes candidates, forgets those that others have settled, and returns what is done."""
         (pool,) = self.pools
         if number != self.number:
             self.number = number
@@ -141,7 +141,7 @@ class Foreman:
     def weighted_sum(
         self, offsets: NDArray[np.int64], F: NDArray[np.float64], block: range
     ) -> Floats:
-        """The gradient of a block of parameters: the bits do not depend on who sums which."""
+        """The gradient of a block of parameters; the bits do not depend on who sums which block."""
         (pool,) = self.pools
         epsilon = Epsilon(pool.noise, offsets + block.start, len(block))
         return epsilon.weighted_sum(F, self.workers)

@@ -1,7 +1,7 @@
-"""A user's own modules as values, so that other machines can import them without having them.
+"""A user's own modules as values, so that other machines can import them without installing them.
 
-They travel as sources, by name. On the other side an importer finds them before anything else of
-the same name, just as the user's machine did.
+They travel as sources, by name. At the other end an importer finds them before anything else of
+the same name, just as on the user's machine.
 """
 
 import importlib.metadata
@@ -22,9 +22,9 @@ MOST_BYTES = 16 << 20
 
 
 def own_sources() -> Sources:
-    """All imported modules that no package manager installed, and what else is in their packages.
+    """All imported modules that no package manager installed, and the rest of their packages.
 
-    Nothing where they are too many to be sent: then they have to be installed where they are used.
+    Empty if they are too many to send: then they must be installed on the other machines.
     """
     installed = set(importlib.metadata.packages_distributions()) | sys.stdlib_module_names
     found: Sources = {}
@@ -85,7 +85,7 @@ class OwnCode(MetaPathFinder, InspectLoader):
             return None
         _, origin, package = self.sources[name]
         spec = ModuleSpec(name, self, origin=origin, is_package=package)
-        spec.has_location = True  # a `__file__`, which may be there where machines share files
+        spec.has_location = True  # sets `__file__`, which exists if the machines share files
         return spec
 
     def get_source(self, fullname: str) -> str:
@@ -96,13 +96,13 @@ class OwnCode(MetaPathFinder, InspectLoader):
 
 
 def install(sources: Sources) -> None:
-    """From now on these modules can be imported here."""
+    """Makes these modules importable here."""
     if sources:
         sys.meta_path.insert(0, OwnCode(sources))
 
 
 def installed() -> Sources:
-    """What was installed here, for the processes that this one starts."""
+    """What was installed here, for the processes this one starts."""
     found: Sources = {}
     for finder in sys.meta_path:
         if isinstance(finder, OwnCode):

@@ -1,4 +1,4 @@
-"""Rows of some candidates on their way from one machine to another."""
+"""The rows of some candidates, on their way from one machine to another."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,25 +14,25 @@ NARROW = [name for name in COLUMNS if name != "observed"]
 
 @dataclass(frozen=True, eq=False)
 class Parcel:
-    """By candidate. Few contribute their observations, which are wide and travel apart."""
+    """Rows by candidate. Observations are wide and few contribute them, so they travel apart."""
 
     indices: NDArray[np.int64]
     columns: dict[str, NDArray[Any]]
-    tellers: NDArray[np.int64]  # positions of those that contribute
+    tellers: NDArray[np.int64]  # positions of the candidates that contribute
     observed: Floats  # a row for each of them
     first: FirstTrace | None
 
     def write(self, rows: Rows, chosen: NDArray[np.bool_]) -> None:
-        """Puts the chosen ones in their places."""
+        """Writes the chosen rows to their places."""
         for name in NARROW:
             getattr(rows, name)[self.indices[chosen]] = self.columns[name][chosen]
         telling = chosen[self.tellers]
         rows.observed[self.indices[self.tellers[telling]]] = self.observed[telling]
 
     def contradiction(self, rows: Rows, again: NDArray[np.bool_]) -> int | None:
-        """A candidate that was played before with another result, to the bit.
+        """A candidate whose earlier result was not the same to the bit, if there is one.
 
-        One that failed says nothing: a machine may have been out of memory.
+        A failure contradicts nothing: its machine may have run out of memory.
         """
         for i in np.flatnonzero(again & (self.columns["status"] == DONE)):
             place = self.indices[i]
@@ -44,7 +44,7 @@ class Parcel:
 
 
 def parcel_of(job: Job, rows: Rows, indices: list[int], first: FirstTrace | None) -> Parcel:
-    """Copies: the rows are views of memory that changes."""
+    """Copies of these rows, because they are views of memory that changes."""
     chosen = np.array(indices, np.int64)
     tellers = np.flatnonzero(job.contributes[chosen])
     return Parcel(

@@ -1,7 +1,7 @@
-"""Episodes on the nodes of a Ray cluster, with the bits of all other backends.
+"""Episodes on the nodes of a Ray cluster, with the same bits as every other backend.
 
 A foreman on each node owns the workers there. This process hands out candidates in a few large
-calls, collects rows by candidate, and lets idle nodes play again what others have not finished.
+calls and collects rows by candidate. Idle nodes play copies of what others have not finished.
 """
 
 import logging
@@ -36,17 +36,17 @@ from nses.rollouts.episode import Interrupted, never
 
 log = logging.getLogger("nses")
 
-ANSWER = 0.25  # seconds after which a foreman answers at the latest
-PRODUCTS = 4e9  # of a gradient that a CPU sums per second
-WORTH_SENDING = 0.1  # seconds of a gradient below which sending it around costs more
+ANSWER = 0.25  # seconds within which a foreman answers
+PRODUCTS = 4e9  # per second that a CPU sums into a gradient
+WORTH_SENDING = 0.1  # seconds: sending out a gradient that takes less time costs more than it saves
 
 
 @dataclass(frozen=True)
 class Place:
     """Where a cluster is, and what is asked of it."""
 
-    address: str | None = None  # None: on this machine, for the time of the run
-    tolerant: bool = False  # whether nodes may have other numerics
+    address: str | None = None  # None: on this machine, for as long as the run
+    tolerant: bool = False  # whether nodes with other numerics may play
 
 
 ON_THIS_MACHINE = Place()
@@ -64,10 +64,10 @@ class Batch:
         self.rows = empty_rows(len(job), plan)
         self.first: FirstTrace | None = None
         self.restarts = 0
-        self.told: dict[int, list[Any]] = {}  # references to news, by how much is known before
+        self.told: dict[int, list[Any]] = {}  # references to news, by how much was known before
 
     def teach(self, node: Node) -> None:
-        """Sends what the node does not know of the archive: the same objects to all."""
+        """Sends the node what it does not know of the archive: the same objects to every node."""
         import ray
 
         archive, known = self.job.archive, node.knows
@@ -82,7 +82,7 @@ class Batch:
 class OnRay:
     """An `Evaluate` on a cluster; close it, or use it as a context manager.
 
-    `noise` is for the caller to fill, from the same `seed`; every node fills its own.
+    The caller fills `noise` from the same `seed`; every node fills a table of its own.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class OnRay:
         self.plan, self.should_stop, self.place = plan, should_stop, place
         self.capacity = max(64, capacity + capacity % 2)
         self.noise: Table = np.empty(noise_size, np.float32)
-        fill_table(self.noise, seed)  # who plays without noise leaves it as it is
+        fill_table(self.noise, seed)  # callers that need no noise do not fill it
         self.judge, self.number = Judge(), 0
         contract = Contract(
             _sendable(plan), own_sources(), seed, noise_size, self.capacity, deadline
@@ -115,12 +115,12 @@ class OnRay:
 
     @cached_property
     def numerics(self) -> Numerics:
-        """Of this machine, which the nodes must share; known once the table is filled."""
+        """This machine's numerics, which the nodes must share; known once the table is filled."""
         with closing(self.trial):
             return Numerics(current_versions(), self.trial.digest(), checksum(self.noise))
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
-        """As the serial evaluator, to the bit."""
+        """The same result as the serial evaluator's, to the bit."""
         job = job_of(candidates, archive)
         return evaluate_in_parts(job, self.capacity, self._run, self.plan, self.judge)
 
@@ -166,7 +166,7 @@ class OnRay:
         node.ask("play", batch.number, batch.reference, indices, settled, low, seconds)
 
     def _share(self, node: Node, shares: Shares) -> Indices:
-        """Half of a fair share, so that who joins later finds something; at the end, copies."""
+        """Half of a fair share, to leave something for late joiners; copies when none is free."""
         name, ready = node.found.id, self.roster.ready
         part = node.workers / sum(other.workers for other in ready)
         if free := shares.free:
@@ -181,7 +181,7 @@ class OnRay:
     def _receive(self, node: Node, answer: Answer, batch: Batch) -> None:
         for text in answer.said:
             log.warning("node %s: %s", node.found.name, text)
-        if answer.number != batch.number:  # copies of what is over
+        if answer.number != batch.number:  # copies for a job that is over
             return
         if answer.fatal:
             raise TooManyFailures(f"{answer.fatal}, on node {node.found.name}")
@@ -190,8 +190,8 @@ class OnRay:
         wrong = parcel.contradiction(batch.rows, ~new)
         if wrong is not None and not self.place.tolerant:
             raise TooManyFailures(
-                f"node {node.found.name} got another result for candidate {wrong} than the node "
-                "that played it before. Either episodes depend on more than their seed ('nses "
+                f"node {node.found.name} got a different result for candidate {wrong} than the "
+                "node that played it before. Either episodes depend on more than their seed ('nses "
                 "check' looks for that), or one of the machines cannot be trusted; "
                 "--allow-other-numerics keeps the first result"
             )
@@ -204,7 +204,7 @@ class OnRay:
     # The gradient.
 
     def weighted_sum(self, epsilon: Epsilon, F: Floats, threads: int) -> Floats:
-        """On the nodes where that is faster than here: the bits do not depend on the place."""
+        """Sums on the nodes if that is faster than here; the bits do not depend on where."""
         helpers = [node for node in self.roster.idle if node.exact and not node.found.here]
         cpus = sum(node.workers for node in helpers)
         if not pays(epsilon.d * epsilon.offsets.size, threads, cpus):
@@ -213,13 +213,13 @@ class OnRay:
 
 
 def pays(products: int, threads: int, cpus: int) -> bool:
-    """Whether other machines with so many CPUs sum a gradient sooner than threads here."""
+    """Whether other machines with this many CPUs sum a gradient sooner than threads here."""
     here = products / (PRODUCTS * threads)
     return here > WORTH_SENDING and cpus > 2 * threads
 
 
 def summed_on(helpers: list[Node], epsilon: Epsilon, F: Floats, threads: int) -> Floats:
-    """Block by block of the parameters; what does not come back in time is summed here."""
+    """A block of parameters for each node; blocks that do not come back in time are summed here."""
     import ray
 
     offsets, weights = ray.put(epsilon.offsets), ray.put(F)
@@ -239,7 +239,7 @@ def summed_on(helpers: list[Node], epsilon: Epsilon, F: Floats, threads: int) ->
 
 
 def blocks_of(d: int, helpers: list[Node]) -> list[range]:
-    """Parameters for each, by the number of its CPUs."""
+    """A block of parameters for each, in proportion to its CPUs."""
     ends = np.cumsum([node.workers for node in helpers])
     ends = np.round(ends / ends[-1] * ceil(d / SHARE)).astype(int) * SHARE
     stops = [min(d, int(end)) for end in ends]
@@ -252,7 +252,7 @@ def _fetched(call: Any) -> Floats | None:
 
     try:
         return ray.get(call, timeout=1.0)
-    except RayError:  # the next job finds out what became of the node
+    except RayError:  # the next job will find out what became of the node
         return None
 
 
@@ -261,6 +261,6 @@ def _sendable(plan: Plan) -> bytes:
         return cloudpickle.dumps(plan)
     except Exception as error:
         raise Unsendable(
-            f"the task cannot be sent to other machines: {error}. Let its environment make what "
+            f"the task cannot be sent to other machines: {error}. Let its environment create what "
             "cannot be sent."
         ) from error

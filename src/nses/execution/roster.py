@@ -15,20 +15,20 @@ from nses.execution.watch import LOOK, Found, Watch
 
 log = logging.getLogger("nses")
 
-HEADLESS = 6.0  # seconds without an answer after which its head counts as gone
-SCHEDULED = 20.0  # seconds in which a foreman must find a place on its node
-SILENT = 30.0  # seconds after which a foreman that was to answer within one counts as lost
-NOBODY = 30.0  # seconds without any node that can play, after which there is no hope
+HEADLESS = 6.0  # seconds without an answer after which the cluster's head counts as gone
+SCHEDULED = 20.0  # seconds in which a foreman must find room on its node
+SILENT = 30.0  # seconds without an answer, due within one, after which a foreman counts as lost
+NOBODY = 30.0  # seconds without a node that can play, after which we give up
 TICK = 0.2
 
 
 class Node:
-    """A node with a foreman: what it was asked last, and how long it has been silent."""
+    """A node with a foreman: what it was last asked, and how long it has been silent."""
 
     def __init__(self, found: Found, workers: int, actor: Any):
         self.found, self.workers, self.actor = found, workers, actor
         self.ready = False  # let in, and can play
-        self.exact = False  # with the numerics of this machine
+        self.exact = False  # has the numerics of this machine
         self.call: Any = actor.here.remote()
         self.asked = "here"
         self.silent = 0.0
@@ -42,7 +42,7 @@ class Node:
 
 
 class Roster:
-    """Who is there to play. Nodes with other numerics stay outside, lost ones may come back."""
+    """The nodes that can play. Those with other numerics are refused; lost ones may come back."""
 
     def __init__(
         self,
@@ -60,8 +60,8 @@ class Roster:
         self.nodes: dict[str, Node] = {}
         self.refused: dict[str, Exception] = {}
         self.losses: dict[str, int] = {}
-        self.back: dict[str, float] = {}  # from when on a lost node may be tried again
-        self.welcomed = False  # whether anybody ever was let in
+        self.back: dict[str, float] = {}  # when a lost node may be tried again
+        self.welcomed = False  # whether any node was ever let in
         self.lost, self.alone, self.looked = 0, 0.0, time.monotonic()
         self._check_resources()
 
@@ -69,13 +69,13 @@ class Roster:
         largest = max((found.cpus for found in self.watch.found), default=0)
         if (self.workers or 1) > largest:
             raise UsageError(
-                f"no node of the Ray cluster has {self.workers or 1} CPUs, the largest has "
-                f"{largest}; lower --workers, which is for each node, or add larger nodes."
+                f"no node of the Ray cluster has {self.workers or 1} CPUs; the largest has "
+                f"{largest}. Lower --workers, which counts per node, or add larger nodes."
             )
 
     @property
     def headless(self) -> bool:
-        """Whether nothing can be asked of the cluster any more."""
+        """Whether the cluster's head has stopped answering."""
         return time.monotonic() - self.watch.answered > HEADLESS + LOOK
 
     @property
@@ -89,13 +89,13 @@ class Roster:
     # Coming and going.
 
     def refresh(self) -> None:
-        """Looks at who is there; TooManyFailures where there is no hope."""
+        """Looks which nodes are there; TooManyFailures if there is no hope left."""
         now = time.monotonic()
         passed, self.looked = min(now - self.looked, AWAKE), now
         if self.headless:
             raise TooManyFailures(
                 f"the head of the Ray cluster has not answered for {HEADLESS:g} s. All finished "
-                "generations are kept; start a cluster again, or go on with --backend processes"
+                "generations are kept; start a cluster again, or continue with --backend processes"
             )
         there = {found.id: found for found in self.watch.found}
         for node in list(self.nodes.values()):
@@ -126,7 +126,7 @@ class Roster:
         return Node(found, workers, actor.options(**options).remote(workers))
 
     def lose(self, node: Node, why: str) -> None:
-        """What it held goes to others. It may be tried again, after a longer while each time."""
+        """Others get what it held. It may be tried again, after a longer wait each time."""
         log.warning("node %s is lost: %s.", node.found.name, why)
         self._dismiss(node)
         self.lost += 1
@@ -139,7 +139,7 @@ class Roster:
         self.nodes.pop(node.found.id, None)
         try:
             ray.kill(node.actor)
-        except Exception:  # it is gone already
+        except Exception:  # it is already gone
             log.debug("foreman on %s could not be ended", node.found.name, exc_info=True)
 
     def _silence(self, node: Node) -> str:
@@ -149,23 +149,23 @@ class Roster:
             return f"its foreman has not answered for {node.silent:.0f} s"
         free = ray.available_resources().get("CPU", 0)
         return (
-            f"its foreman did not start within {node.silent:.0f} s, because it takes "
-            f"{node.workers} CPUs and {free:g} of the cluster are free; --workers takes fewer"
+            f"its foreman did not start within {node.silent:.0f} s, because it needs "
+            f"{node.workers} CPUs and the cluster has {free:g} free; lower --workers"
         )
 
     def _despair(self) -> None:
         if self.welcomed:
             raise TooManyFailures(
-                f"no node of the Ray cluster can play, and none came within {NOBODY:g} s"
+                f"no node of the Ray cluster can play, and none has joined for {NOBODY:g} s"
             )
         raise UsageError(
-            f"no node of the Ray cluster could start to play within {NOBODY:g} s; see the warnings."
+            f"no node of the Ray cluster was ready to play within {NOBODY:g} s; see the warnings."
         )
 
     # The door.
 
     def answers(self, seconds: float) -> list[tuple[Node, Answer]]:
-        """What comes in meanwhile; who introduces itself is let in or refused."""
+        """What comes in meanwhile; nodes that introduce themselves are let in or refused."""
         import ray
 
         calls = {node.call: node for node in self.nodes.values() if node.call is not None}
@@ -188,7 +188,7 @@ class Roster:
         return found
 
     def _answer(self, node: Node) -> Any:
-        """None where the node is lost."""
+        """What the node answers; None if it is lost."""
         import ray
         from ray.exceptions import RayError, RayTaskError
 
@@ -210,7 +210,7 @@ class Roster:
             self._refuse(node, "; ".join(found), UsageError)
             return
         if found:
-            log.warning("node %s computes otherwise: %s.", node.found.name, "; ".join(found))
+            log.warning("node %s computes differently: %s.", node.found.name, "; ".join(found))
         node.ready = self.welcomed = True
         node.exact = not found
 
@@ -225,15 +225,15 @@ class Roster:
         else:
             text = (
                 f"node {name} is refused, because its results would not have the same bits: {why}. "
-                "Install the same versions on machines of the same type, or accept that with "
-                "--allow-other-numerics."
+                "Install the same versions on machines of the same type, or accept the difference "
+                "with --allow-other-numerics."
             )
         self.refused[node.found.id] = kind(text)
         if self.nodes or self.welcomed:
             log.warning("%s", text)
 
     def close(self) -> None:
-        """Ends the foremen; their environments may take a moment to close."""
+        """Ends the foremen, giving their environments a moment to close."""
         import ray
 
         self.watch.stop()

@@ -1,6 +1,7 @@
 """Which node holds which candidates of a job: bookkeeping without a network or clocks.
 
-At the end several may hold the same one. The first result counts, and later ones must agree.
+Towards the end, several nodes may hold the same one. The first result counts; later ones must
+agree with it.
 """
 
 from collections.abc import Collection, Iterator
@@ -14,7 +15,7 @@ Indices = NDArray[np.int64]
 
 
 class Shares:
-    """What is left to do of n candidates, and who has it, by the names of nodes."""
+    """What is left of n candidates, and which nodes hold it, by name."""
 
     def __init__(self, n: int):
         self.open = np.ones(n, np.bool_)  # candidates without a result
@@ -23,7 +24,7 @@ class Shares:
 
     @property
     def free(self) -> int:
-        """Candidates that nobody holds."""
+        """How many open candidates nobody holds."""
         return int((self.open & (self.holders == 0)).sum())
 
     def take(self, node: str, most: int) -> Indices:
@@ -31,20 +32,23 @@ class Shares:
         return self._give(node, np.flatnonzero(self.open & (self.holders == 0))[:most])
 
     def copies(self, node: str, most: int) -> Indices:
-        """What others hold, first what fewest do; of that the last, which they come to last."""
+        """Candidates that others hold: those with the fewest holders first, of these the last ones.
+
+        Their holders come to those last.
+        """
         theirs = np.flatnonzero(self.open & (self.holders > 0) & ~self._of(node))
         order = np.lexsort((-theirs, self.holders[theirs]))
         return self._give(node, np.sort(theirs[order[:most]]))
 
     def settled_elsewhere(self, node: str) -> Indices:
-        """What a node holds and need not play any more; it is told so once."""
+        """What a node holds but no longer needs to play; returned once."""
         held = self._of(node)
         settled = np.flatnonzero(held & ~self.open)
         held[settled] = False
         return settled
 
     def accept(self, node: str, indices: Indices) -> NDArray[np.bool_]:
-        """Of which of these candidates this is the first result."""
+        """For which of these candidates this is the first result."""
         held = self._of(node)
         mine = indices[held[indices]]
         held[mine] = False
@@ -54,12 +58,12 @@ class Shares:
         return first
 
     def keep(self, nodes: Collection[str]) -> None:
-        """What anybody else held is free again, unless one of these holds it too."""
+        """Forgets all other nodes; what they alone held is free again."""
         for gone in self.held.keys() - set(nodes):
             self.holders[self.held.pop(gone)] -= 1
 
     def count(self, node: str) -> int:
-        """Candidates that a node holds."""
+        """How many candidates a node holds."""
         return int(self._of(node).sum())
 
     def _give(self, node: str, indices: Indices) -> Indices:
@@ -72,7 +76,7 @@ class Shares:
 
 
 def units_among(indices: Indices, workers: int) -> Iterator[range]:
-    """Ranges of these candidates, large ones first, small ones last, to end together."""
+    """Ranges of these candidates, from large to small, so that all workers end together."""
     runs = np.split(indices, np.flatnonzero(np.diff(indices) != 1) + 1) if len(indices) else []
     left = len(indices)
     for run in runs:

@@ -1,4 +1,4 @@
-"""Which nodes a Ray cluster has, asked again and again in a thread of its own."""
+"""Which nodes a Ray cluster has, asked again and again in a separate thread."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ class Found:
 
 
 class Watch(threading.Thread):
-    """Asks the head for its nodes, again and again: whoever asks it may wait for a long time."""
+    """Keeps asking the head for its nodes, in a thread because an answer may take long."""
 
     def __init__(self) -> None:
         super().__init__(name="nses-ray-watch", daemon=True)
@@ -30,7 +30,7 @@ class Watch(threading.Thread):
         while not self.enough.wait(LOOK):
             try:
                 self.found, self.answered = nodes_of_the_cluster(), time.monotonic()
-            except Exception:  # it says nothing: that is what `answered` tells
+            except Exception:  # no answer: `answered` shows since when
                 continue
 
     def stop(self) -> None:
