@@ -6,7 +6,26 @@ KEEP = (
 )
 GROWN = "grown = np.empty((max({}, total, 2 * len(buffer.data)), added.shape[1]))"
 
+VALID = "valid = np.repeat((np.isfinite(f) & np.isfinite(N)).reshape({}, 2).all(axis=1), 2)"
+THREADS = "threads: int = {}  # for the gradient sum; any number gives the same bits"
+NOBODY = "NOTHING = archive.empty({})  # to measure N against where nobody looks at it"
+RETEST = "return self.evaluate(Candidates(best.theta, best.moments, seeds), archive.empty({}))"
+WIDTH = "an archive without entries has no width to speak of"
+
+
+def changed(line: str, before: str, after: str) -> str:
+    return f"{line.format(before)}  →  {line.format(after)}"
+
+
 REASONS = {
-    f"{KEEP.format('0.0')}  →  {KEEP.format('1.0')}": "a weight that never moves ignores the gain",
-    f"{GROWN.format(64)}  →  {GROWN.format(65)}": "spare room, which nobody reads",
+    changed(KEEP, "0.0", "1.0"): "a weight that never moves ignores the gain",
+    changed(GROWN, "64", "65"): "spare room, which nobody reads",
+    changed(VALID, "-1", "-2"): "NumPy takes any negative size for the unknown one",
+    changed(THREADS, "1", "2"): "as the comment says",
+    changed(NOBODY, "0", "1"): WIDTH,
+    changed("A = archive.empty({})", "0", "1"): WIDTH,
+    changed(RETEST, "0", "1"): WIDTH,
+    changed("contributes=chance {} h.moments_probability,", "<", "<="): (
+        "a draw is exactly the probability once in 2^53"
+    ),
 }

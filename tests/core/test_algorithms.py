@@ -35,6 +35,16 @@ def test_the_four_algorithms_differ():
     assert len(learned) == 4
 
 
+def test_the_rows_of_the_table_are_those_of_the_paper():
+    rows = {name: (row.w, row.population, row.novelty) for name, row in ALGORITHMS.items()}
+    assert rows == {
+        "es": (1.0, False, False),
+        "ns-es": (0.0, True, True),
+        "nsr-es": (0.5, True, True),
+        "nsra-es": (None, True, True),
+    }
+
+
 def test_golden_search():
     # These numbers change only with a line in the CHANGELOG.
     state = toy.after(toy.make_search("nsra-es", w=0.5, t_w=2, delta_w=0.1), 10)
@@ -120,6 +130,11 @@ def test_novelty_of_the_members_is_against_the_archive_of_the_day():
     b = np.array([member.behavior for member in state.members])
     N = novelty(b, state.archive, h.k, h.distance)
     np.testing.assert_array_equal(search.step(state)[1].selection, N / N.sum())
+
+
+def test_two_members_are_chosen_between():
+    _, report = next(toy.make_search("nsr-es", M=2).run())
+    assert len(report.selection) == 2
 
 
 def test_fresh_selection_looks_at_new_episodes_of_every_member():
@@ -274,6 +289,10 @@ def test_candidates_and_new_theta_meet_the_archive_of_the_beginning_of_their_gen
     assert any(calls[-1][0].theta is member.theta for member in state.members)
 
 
+def test_a_newborn_has_no_behavior_yet():
+    assert toy.make_search("ns-es").newborn(0).behavior.size == 0
+
+
 def test_members_start_differently():
     thetas = {member.theta.tobytes() for member in toy.make_search("ns-es", M=5).init().members}
     assert len(thetas) == 5
@@ -299,12 +318,14 @@ def test_a_step_is_the_update_of_section_2_1():
 def test_the_best_policy_is_the_highest_score_of_all_generations_and_members():
     search = toy.make_search("nsr-es")
     start = search.init()
-    seen = [(start.best.score, start.best.theta)]
+    seen = [(start.best.score, start.best.theta, 0)]
     for state, report in search.run(start, generations=15):
-        seen.append((report.score, state.members[report.member].theta))
-        score, theta = max(seen, key=lambda x: x[0])
+        seen.append((report.score, state.members[report.member].theta, report.generation))
+        score, theta, generation = max(seen, key=lambda x: x[0])
         assert state.best.score == report.best == score
+        assert state.best.generation == generation
         np.testing.assert_array_equal(state.best.theta, theta)
+    assert state.best.generation > 0
 
 
 def test_the_first_of_equally_good_policies_stays_the_best():
@@ -363,10 +384,18 @@ def test_moments_of_contributing_candidates_go_to_their_member():
     assert after.members[0].moments.count == expected.count
 
 
+def test_which_candidates_contribute_moments_follows_from_the_seed():
+    search = toy.make_search("es", M=1, moments_probability=0.2)
+    assert np.flatnonzero(search.perturb(search.newborn(0), 3).contributes).tolist() == [4, 7]
+
+
 def test_the_report_counts_every_episode():
     search = toy.make_search("nsra-es")
     h = search.hyperparameters
+    assert len(search.init().weights) == 1
     for state, report in search.run(generations=4):
+        f = report.evaluation.f
+        assert (report.return_mean, report.return_best) == (f.mean(), f.max())
         assert report.episodes == state.episodes == h.M * h.E + state.generation * (h.n + h.E)
         assert report.env_steps == state.env_steps == toy.LENGTH * report.episodes
         assert report.member == state.updated
