@@ -34,6 +34,12 @@ def test_evaluate_refuses_a_policy_that_is_not_there(capsys, run_dir):
     assert "member:0 to member:1" in err
 
 
+def test_evaluate_refuses_a_negative_seed(capsys, run_dir):
+    code, _, err = call(capsys, "evaluate", run_dir, "--seed", "-1")
+    assert code == 2
+    assert "seed must be at least 0, got -1" in err
+
+
 def test_h2_evaluate_says_on_standard_error_what_it_used(capsys, run_dir):
     whole = json.loads(call(capsys, "evaluate", run_dir, "--episodes", "3", "--json")[1])
     file = Path(run_dir, "checkpoints", "000005", "state.safetensors")

@@ -1,6 +1,25 @@
 import numpy as np
+import pytest
 
-from nses.core.seeding import Purpose, episode_seeds, evaluation_seeds, generator, is_exact
+from nses.core.seeding import (
+    Purpose,
+    check_fresh,
+    episode_seeds,
+    evaluation_seeds,
+    generator,
+    is_exact,
+)
+from nses.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    ("episodes", "seed", "message"),
+    [(0, 0, "episodes must be at least 1, got 0"), (1, -1, "seed must be at least 0, got -1")],
+)
+def test_fresh_episodes_need_a_number_and_a_seed(episodes, seed, message):
+    with pytest.raises(UsageError, match=message):
+        check_fresh(episodes, seed)
+    check_fresh(1, 0)
 
 
 def test_the_same_arguments_give_the_same_numbers():

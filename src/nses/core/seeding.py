@@ -6,6 +6,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
+from nses.errors import UsageError
+
 
 class Purpose(IntEnum):
     """One stream of random numbers per purpose. Never renumber: every stored run depends on it."""
@@ -28,6 +30,14 @@ def generator(seed: int, generation: int, index: int, purpose: Purpose) -> np.ra
     """The random numbers of one purpose, a pure function of the four arguments."""
     sequence = np.random.SeedSequence(seed, spawn_key=(int(purpose), generation, index))
     return np.random.Generator(np.random.Philox(sequence))
+
+
+def check_fresh(episodes: int, seed: int) -> None:
+    """UsageError unless so many fresh episodes can be drawn from this seed."""
+    if episodes < 1:
+        raise UsageError(f"episodes must be at least 1, got {episodes}.")
+    if seed < 0:
+        raise UsageError(f"seed must be at least 0, got {seed}.")
 
 
 def is_exact(n: int, starts: Sequence[int]) -> bool:

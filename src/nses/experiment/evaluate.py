@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from nses.core import archive
 from nses.core.archive import Characterization
-from nses.core.seeding import Purpose, evaluation_seeds, is_exact
+from nses.core.seeding import Purpose, check_fresh, evaluation_seeds, is_exact
 from nses.core.traces import is_trace
 from nses.core.values import Candidates
-from nses.errors import UsageError
 from nses.execution.serial import Serial
 from nses.experiment.runs.encoding import standard
 from nses.experiment.runs.place import same_place
@@ -76,8 +75,7 @@ def evaluate(
     If a task has finitely many starts and `episodes` are enough, each start is played once instead,
     whatever the seed. `environment` changes arguments of the environment.
     """
-    if episodes < 1:
-        raise UsageError(f"episodes must be at least 1, got {episodes}.")
+    check_fresh(episodes, seed)
     run = run if isinstance(run, Run) else load(run)
     theta, moments = run.parameters(policy)
     chosen = run.task(task) if environment is None else _changed(run, task, environment)

@@ -190,6 +190,7 @@ def test_a_task_object_has_to_be_passed_again(tmp_path):
     ("settings", "message"),
     [
         ({"episodes": 0}, "episodes must be at least 1"),
+        ({"seed": -1}, "seed must be at least 0"),
         ({"fps": 0.0}, "fps must be greater than 0"),
         ({"fps": float("nan")}, "fps must be greater than 0"),
         ({"max_steps": 0}, "max_steps must be at least 1"),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.core.moments import Moments
-from nses.core.seeding import Purpose, episode_seeds
+from nses.core.seeding import Purpose, check_fresh, episode_seeds
 from nses.errors import UsageError
 from nses.experiment.export.captions import Frame, fill, sheet_of
 from nses.experiment.export.mp4 import Picture, encoder, mp4
@@ -75,8 +75,7 @@ def render(
 
     A past candidate (generation:G:candidate:I) is filmed in the one episode that it played.
     """
-    if episodes < 1:
-        raise UsageError(f"episodes must be at least 1, got {episodes}.")
+    check_fresh(episodes, seed)
     if grid and policy != "best":
         raise UsageError(f"a grid shows all members; omit the policy, got {policy!r}.")
     name = MEMBERS if grid else policy.replace(":", "-")
