@@ -43,7 +43,7 @@ def nobody_listens() -> Iterator[int]:
 
 @pytest.mark.parametrize("address", ["", "head", "head:", ":6379", "head:port", "ray://head:10001"])
 def test_an_address_is_a_host_and_a_port(address: str):
-    with pytest.raises(UsageError, match=r"must be HOST:PORT .* got"):
+    with pytest.raises(UsageError, match=r"must be the HOST:PORT .* got"):
         parsed(address)
 
 

@@ -24,7 +24,7 @@ from nses.rollouts.tasks.chance import NOOPS, USUAL, Chance, rng_of
 from nses.rollouts.tasks.games import letters
 from nses.rollouts.tasks.task import Task
 
-SKIP = 4  # frames of one step
+SKIP = 4  # frames per step
 SHAPE = (SIDE, SIDE, STACK)
 NOOP, FIRE = Action.NOOP.value, Action.FIRE.value
 
@@ -52,8 +52,8 @@ def _rom_of(game: str) -> str:
         return str(roms.get_rom_path(game))
     except OSError as error:
         raise UsageError(
-            f"the ROM of {game!r} cannot be read: {error}. Unset ALE_ROMS_DIR, or install ale-py "
-            "again: it brings all ROMs."
+            f"the ROM of {game!r} cannot be read: {error}. Unset ALE_ROMS_DIR, or reinstall "
+            "ale-py: it ships all ROMs."
         ) from error
 
 
@@ -63,34 +63,35 @@ class Emulator:
     def __init__(self, game: str, chance: Chance = USUAL):
         ALEInterface.setLoggerMode(LoggerMode.Error)
         self.chance = chance
-        self.rng, self.last = rng_of(0), NOOP  # of the episode, and the action before
+        self.rng, self.last = rng_of(0), NOOP  # of this episode; the previous action
         self.ale = ALEInterface()
         self.ale.setFloat("repeat_action_probability", 0.0)
         self.ale.setInt("random_seed", 0)
         self.ale.loadROM(_rom_of(game_of(game)))
         self.actions = [action.value for action in self.ale.getMinimalActionSet()]
-        self.fires = self.actions[1] == FIRE and len(self.actions) > 2  # to begin; as the authors
+        # Whether an episode begins with FIRE, as in the authors' code.
+        self.fires = self.actions[1] == FIRE and len(self.actions) > 2
         height, width = self.ale.getScreenDims()
         self.screens = np.empty((2, height, width), np.uint8)  # the last two
         self.scanner = Scanner(height, width)
         self.frames = np.zeros((STACK, SIDE, SIDE), np.uint8)  # the oldest first
         self.ram = np.empty(self.ale.getRAMSize(), np.uint8)
         self.over = False
-        # Plain resets leak the last episode into the next; so do states without the random numbers
-        # of the machine, and those of before the first frame. Screens are not part of a state.
+        # Plain resets leak one episode into the next. So do states saved without the machine's
+        # random numbers, or before the first frame. Screens are not part of a state.
         self.ale.reset_game()
         self.ale.act(NOOP)
         self.start, self.start_screen = self.ale.cloneState(include_rng=True), self.ale.getScreen()
         self._check_colors()
 
     def reset(self, rng: np.random.Generator) -> None:
-        """Some frames of doing nothing, then FIRE and the next action where there is FIRE.
+        """Some no-ops; then, in games with FIRE, FIRE and the action after it.
 
-        Should the game end meanwhile, it starts again. The stack is full of the first frame.
+        If the game ends meanwhile, it starts again. The first frame fills the whole stack.
         """
         self._start()
         self.rng, self.last = rng, NOOP
-        for _ in range(self.chance.draw(rng) - 1):  # after the one of the start
+        for _ in range(self.chance.draw(rng) - 1):  # the saved start has had one already
             self.ale.act(NOOP)
             self.ale.getScreen(self.screens[0])
             if self.ale.game_over():
@@ -110,7 +111,10 @@ class Emulator:
         self.over = False
 
     def step(self, index: int, look: bool = True) -> int:
-        """Four frames of an action, fewer if the game ends: their reward. Without a look, blind."""
+        """The reward of an action held for four frames, fewer if the game ends.
+
+        Without `look` the frames stay as they were.
+        """
         ale, action, reward = self.ale, self.actions[index], 0
         for frame in range(SKIP):
             reward += ale.act(self._executed(action))
@@ -125,7 +129,7 @@ class Emulator:
         return reward
 
     def _executed(self, action: int) -> int:
-        """The action, or the one before it: as the emulator would, but from the episode's seed."""
+        """The action, or the previous one if it sticks: as in ALE, but from the episode's seed."""
         if not self.chance.sticky or self.rng.random() >= self.chance.sticky:
             self.last = action
         return self.last
@@ -139,8 +143,8 @@ class Emulator:
         shown, screen = self.ale.getScreenRGB(), self.ale.getScreen()
         if not np.array_equal(palette_of(len(screen))[screen], shown):
             raise RuntimeError(
-                "ale-py shows other colors than those that nses knows; take another version of "
-                "ale-py (see constraints.txt), and please report this."
+                "ale-py shows colors that nses does not know; install the version of ale-py in "
+                "constraints.txt, and please report this."
             )
 
 
@@ -148,8 +152,8 @@ class AtariEnv(gym.Env[NDArray[np.uint8], Any]):
     """A game with the usual preprocessing, all rewards and all lives.
 
     Observations are the last four grey images, 84 × 84, the newest last; `info["ram"]` is the
-    memory of the machine. `least_noops` to `noops` frames of doing nothing come before an episode;
-    `sticky` is how often a frame repeats the action before it.
+    machine's memory. An episode begins with `least_noops` to `noops` frames without an action;
+    `sticky` is the probability that a frame repeats the previous action.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 60 // SKIP}
@@ -206,7 +210,7 @@ class AtariEnv(gym.Env[NDArray[np.uint8], Any]):
 
 @runtime_checkable
 class SeesFrames(Protocol):
-    """A policy that takes frames as the emulator has them, uint8 (4, 84, 84), the oldest first."""
+    """A policy that takes the emulator's frames as they are: uint8 (4, 84, 84), oldest first."""
 
     @property
     def observation_size(self) -> int: ...
@@ -219,7 +223,7 @@ class SeesFrames(Protocol):
 
 
 class AtariPlayer:
-    """Plays without an environment between emulator and policy: the same episodes, sooner."""
+    """Plays without an environment between emulator and policy: the same episodes, faster."""
 
     def __init__(self, task: Task, policy: SeesFrames, game: str, chance: Chance):
         self.task, self.policy = task, policy
@@ -229,7 +233,7 @@ class AtariPlayer:
         y, choices = policy.bind_frames(theta)(self.emulator.frames), len(self.emulator.actions)
         if y.shape != (choices,):
             raise UsageError(
-                f"the policy must give {choices} numbers, one per action of the game, got an "
+                f"the policy must return {choices} numbers, one per action of the game, got an "
                 f"output of shape {y.shape}."
             )
 
@@ -242,7 +246,7 @@ class AtariPlayer:
         action_noise: float = 0.0,
         contributes: bool = False,
     ) -> Episode:
-        """Action noise is for continuous actions; the policy normalizes by itself."""
+        """Ignores action noise, which is for continuous actions; the policy normalizes itself."""
         act, emulator, limit = self.policy.bind_frames(theta), self.emulator, self.task.step_limit
         record, info = self.task.behavior.record(limit), {"ram": emulator.ram}
         frames, length, total = emulator.frames, 0, 0
@@ -262,7 +266,7 @@ class AtariPlayer:
         return Episode(float(total), b, length, Moments(length, *sums) if contributes else None)
 
     def warm_up(self) -> None:
-        """An episode of one step; the next one begins anew."""
+        """Plays one step; the next episode starts afresh."""
         short = copy(self)
         short.task = self.task.revised(step_limit=1)
         short.play(self.policy.init(generator(0, 0, 0, Purpose.POLICY_INIT)), initial(0), seed=0)
@@ -272,7 +276,7 @@ class AtariPlayer:
 
 
 def native(task: Task, policy: Policy, game: str, chance: Chance) -> AtariPlayer | None:
-    """The direct player, for a policy that sees frames and a behavior that looks at RAM alone."""
+    """The direct player, if the policy sees frames and the behavior reads nothing but RAM."""
     if not isinstance(policy, SeesFrames) or task.behavior.probe != InfoProbe(("ram",)):
         return None
     fits = policy.observation_size == np.prod(SHAPE)

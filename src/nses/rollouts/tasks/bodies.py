@@ -1,6 +1,6 @@
-"""MuJoCo bodies of the Gymnasium package, the tasks they are set, and their models.
+"""The MuJoCo bodies of the Gymnasium package, their tasks and their models.
 
-MuJoCo itself is imported when a model is made.
+MuJoCo itself is imported only when a model is made.
 """
 
 # MuJoCo's bindings come without types:
@@ -28,7 +28,7 @@ ASSETS = Path(gym.__file__).parent / "envs" / "mujoco" / "assets"
 class Reward:
     """forward · progress - control · Σ ctrl² - min(contact · Σ cfrc_ext², 10) + alive, per step.
 
-    Progress of the centre of mass is along x or, isotropic, away from the origin.
+    Progress is that of the centre of mass, along x or, if isotropic, away from the origin.
     """
 
     forward: float = 1.0
@@ -40,22 +40,22 @@ class Reward:
 
 @dataclass(frozen=True)
 class Body:
-    """A model, how it is simulated, what it senses of itself, and when it counts as fallen."""
+    """A model, how it is simulated, what it senses, and when it counts as fallen."""
 
     model: str
     frame_skip: int
     reset_noise: float  # uniform, on all positions and velocities
-    reward: Reward  # directional, as in Gymnasium (but for the contact cost of its ant)
-    unseen: int = 2  # positions that are not observed: x and y; the next one is the height
-    senses: tuple[str, ...] = ()  # arrays of MjData that are, besides qpos and qvel
-    height: tuple[float, float] = (-math.inf, math.inf)  # of the root; outside, the episode ends
-    options: tuple[tuple[str, Any], ...] = ()  # of the simulation, where they differ from the model
+    reward: Reward  # directional, as in Gymnasium (except for the contact cost of its ant)
+    unseen: int = 2  # leading positions not observed: x and y; the next one is the height
+    senses: tuple[str, ...] = ()  # arrays of MjData that are observed besides qpos and qvel
+    height: tuple[float, float] = (-math.inf, math.inf)  # of the root: the episode ends outside it
+    options: tuple[tuple[str, Any], ...] = ()  # of the simulation, where they replace the model's
     distance: float = 5.0  # of the camera
 
 
 @dataclass(frozen=True)
 class BodyTask:
-    """A body, what it is paid for and the walls around it: a task and a Gymnasium environment."""
+    """A body, its reward and the walls around it: both a task and a Gymnasium environment."""
 
     identifier: str  # of the environment
     body: str  # a row of BODIES
@@ -65,13 +65,13 @@ class BodyTask:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Those of the environment."""
+        """The arguments of the environment."""
         walls = {} if self.trap is None else {"trap": self.trap}
         return {"body": self.body, "reward": self.reward, **walls}
 
 
-# One evaluation per step of the simulation where the models' Runge-Kutta method needs four. The
-# name of a member of MuJoCo's mjtIntegrator.
+# Needs one evaluation per simulation step, where the models' Runge-Kutta method needs four. The
+# value is the name of a member of MuJoCo's mjtIntegrator.
 IMPLICIT = (("integrator", "mjINT_IMPLICITFAST"),)
 
 BODIES = {
@@ -109,8 +109,8 @@ BODIES = {
     ),
 }
 
-PAPER_TRAP: dict[str, float] = {}  # the walls of the paper are the default ones
-SWIMMER_TRAP = {"back": 4.5, "half_width": 3.5, "depth": 2.0}  # wider: it is three metres long
+PAPER_TRAP: dict[str, float] = {}  # the defaults are the paper's walls
+SWIMMER_TRAP = {"back": 4.5, "half_width": 3.5, "depth": 2.0}  # wide: a swimmer is 3 m long
 
 BODY_TASKS = {
     "humanoid": BodyTask("NSES/Humanoid-v0", "humanoid", "isotropic"),
@@ -122,7 +122,7 @@ BODY_TASKS = {
 }
 
 REWARDS: dict[str, Callable[[Body], Reward]] = {
-    "forward": lambda body: Reward(),  # x and nothing else: deceptive where there is a trap
+    "forward": lambda body: Reward(),  # x and nothing else: deceptive in front of a trap
     "directional": lambda body: body.reward,
     "isotropic": lambda body: replace(body.reward, isotropic=True),
 }
@@ -131,10 +131,10 @@ REWARDS: dict[str, Callable[[Body], Reward]] = {
 def model_of(
     body: Body, trap: Mapping[str, float] | None, left_hip: float | None = None
 ) -> "MjModel":
-    """The compiled model of a body, with the walls of a trap around its way.
+    """The compiled model of a body, with the walls of a trap in its way.
 
     `left_hip` is how far the humanoid's left hip bends forward, in degrees: -110 in Gymnasium's
-    model, as the right one, and -120 in the authors'.
+    model, like the right one, and -120 in the authors'.
     """
     from mujoco import MjSpec, mjtIntegrator
 
@@ -145,7 +145,7 @@ def model_of(
     if left_hip is not None:
         _bend_left_hip(spec, left_hip)
     walls = trap_of(trap)
-    with warnings.catch_warnings():  # the half-cheetah's model has an attribute that is to go
+    with warnings.catch_warnings():  # the half-cheetah's model has a deprecated attribute
         warnings.filterwarnings("ignore", "compiler attribute 'settotalmass' is deprecated")
         return (with_trap(spec, walls) if walls else spec).compile()
 
@@ -153,7 +153,7 @@ def model_of(
 def _bend_left_hip(spec: "MjSpec", degrees: float) -> None:
     hip = spec.joint("left_hip_y")
     if hip is None:
-        raise UsageError("left_hip is a joint of the humanoid, which this body does not have.")
+        raise UsageError("left_hip is a joint of the humanoid; this body does not have it.")
     upper = float(hip.range[1])
     if not (isinstance(degrees, int | float) and -180 <= degrees < upper):
         raise UsageError(f"left_hip must be from -180 to {upper:g} degrees, got {degrees!r}.")

@@ -1,4 +1,4 @@
-"""Pictures of a MuJoCo simulation, on a machine without a screen as well."""
+"""Pictures of a MuJoCo simulation, with or without a screen."""
 
 # MuJoCo's bindings come without types:
 # pyright: reportAttributeAccessIssue=false
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nses.errors import UsageError
 
 PIXELS = 480
-SHADOWS = 2048  # pixels; half of MuJoCo's own: a quarter less time without a GPU, the same look
+SHADOWS = 2048  # pixels, half of MuJoCo's default: a quarter less time without a GPU, same look
 
 
 class Camera:
@@ -58,7 +58,10 @@ class Camera:
 
 @contextmanager
 def opengl() -> Iterator[None]:
-    """MUJOCO_GL as it has to be here for whoever asks for it; what then fails is a UsageError."""
+    """Sets MUJOCO_GL to what works on this machine, for as long as it is needed.
+
+    An error meanwhile becomes a UsageError.
+    """
     said = os.environ.get("MUJOCO_GL")
     try:
         if backend := said or _in_memory():
@@ -77,14 +80,14 @@ def opengl() -> Iterator[None]:
 
 
 def _in_memory() -> str | None:
-    """OpenGL that needs no screen, where there is none."""
+    """An OpenGL that needs no screen, if there is none."""
     if sys.platform != "linux" or "DISPLAY" in os.environ or "WAYLAND_DISPLAY" in os.environ:
         return None
     return "osmesa" if ctypes.util.find_library("OSMesa") else "egl"
 
 
 def _gl_context() -> Any:
-    """As MUJOCO_GL says now, not as it said when MuJoCo was imported."""
+    """What MUJOCO_GL asks for now, not when MuJoCo was imported."""
     match os.environ.get("MUJOCO_GL"):
         case "osmesa":
             from mujoco.osmesa import GLContext

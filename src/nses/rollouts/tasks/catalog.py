@@ -1,4 +1,4 @@
-"""Tasks by name: the shipped ones, any Gymnasium id, or a user's own `module:attribute`."""
+"""Tasks by name: the built-in ones, any Gymnasium id, or a user's own `module:attribute`."""
 
 import re
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from nses.rollouts.tasks.trap import trap_of
 DEFAULT_BEHAVIOR = "final-observation"
 POINTS = {"point": "NSES/Point-v0", "point-trap": "NSES/PointTrap-v0"}
 VECTOR_DISTANCE, TRACE_DISTANCE = "squared-euclidean", "ram"
-ATARI = "atari:"  # and a game: ale-py's name of it, or another spelling
+ATARI = "atari:"  # followed by a game: ale-py's name for it, or another spelling
 PAPER_GAMES = (
     *("alien", "amidar", "bank_heist", "beam_rider", "freeway", "frostbite"),
     *("gravitar", "montezuma_revenge", "ms_pacman", "qbert", "seaquest", "zaxxon"),
@@ -39,8 +39,8 @@ def make_task(
 ) -> Task:
     """The task called `name`; `arguments` go to its environment.
 
-    Without a behavior, a shipped task uses the paper's, any other the whole last observation; the
-    distance is one that fits the behavior.
+    Without a behavior, a built-in task uses the paper's and any other the whole last observation.
+    Without a distance, it is one that fits the behavior.
     """
     chosen = parse_behavior(behavior) if isinstance(behavior, str) else behavior
     if name in SHIPPED:
@@ -61,7 +61,7 @@ def make_task(
 
 
 def _distance(task: Task, behavior: Behavior) -> str:
-    """The task's own distance, unless it is for vectors and the behavior a trace, or vice versa."""
+    """The task's own distance, unless one of its behavior and the new one is a trace."""
     trace = behavior.summary == "trace"
     if trace == (task.behavior.summary == "trace"):
         return task.distance
@@ -101,7 +101,7 @@ def _body(name: str, identifier: str, arguments: dict[str, Any], max_steps: int 
 
 
 def _body_native(task: Task, policy: Policy, arguments: dict[str, Any]) -> Player | None:
-    """The compiled loop, for an MLP and the behavior that it knows."""
+    """The compiled loop, if the policy is an MLP and the behavior the one it knows."""
     if type(policy) is not MLP or not task.behavior.same_as(parse_behavior(PLACE)):
         return None
     from nses.rollouts.tasks import mujoco
@@ -125,7 +125,7 @@ def _atari(name: str, arguments: dict[str, Any], max_steps: int | None) -> Task:
         distance=TRACE_DISTANCE,
     )
     if not set(arguments) <= {field.name for field in fields(Chance)}:
-        return task  # the player does not know how to do the rest
+        return task  # the player does not know other arguments
     chance = Chance(**arguments)
     others = chance.variations().items()
     return task.revised(

@@ -1,4 +1,4 @@
-"""MuJoCo environments of others, made to notice when their simulation blows up."""
+"""Other people's MuJoCo environments, made to notice when their simulation blows up."""
 
 # MuJoCo's bindings come without types:
 # pyright: reportAttributeAccessIssue=false
@@ -18,8 +18,8 @@ log = logging.getLogger("nses")
 class Guarded(gym.Wrapper[Any, Any, Any, Any]):
     """Any other MuJoCo environment, made to notice when its simulation blows up.
 
-    MuJoCo resets itself in mid-step then, and the environment pays for the jump. The episode ends
-    there instead, with what was known before, as with our own bodies.
+    MuJoCo then resets itself in mid-step, and the environment would reward the jump. Instead the
+    episode ends there, with what was known before the step, as with our own bodies.
     """
 
     def __init__(self, environment: gym.Env[Any, Any]):
@@ -47,15 +47,15 @@ class Guarded(gym.Wrapper[Any, Any, Any, Any]):
 
 
 def keep_out_of_the_working_directory() -> None:
-    """Sends MuJoCo's warnings to the log of this package, unless they go somewhere already.
+    """Sends MuJoCo's warnings to this package's log, unless somebody has redirected them already.
 
-    They would go to the console and to ./MUJOCO_LOG.TXT, thousands of them in a bad generation.
+    By default they go to the console and to ./MUJOCO_LOG.TXT, thousands in a bad generation.
     """
     if mujoco.get_mju_user_warning() is None:
         mujoco.set_mju_user_warning(_note)
 
 
 def _note(text: str) -> None:
-    """For the curious only: blow-ups, which the environments report, and models of old style."""
+    """Logs a warning, but only for debugging if environments report it or nobody can help it."""
     hidden = "simulation is unstable" in text or "is deprecated" in text
     log.log(logging.DEBUG if hidden else logging.WARNING, text)

@@ -14,7 +14,7 @@ from nses.extras import EXTRAS, needing
 from nses.rollouts.behaviors import load_attribute
 from nses.rollouts.tasks.task import Task
 
-NEED_ATARI = ("ALE/", "NSES/Atari", "atari:")  # how names begin that need this extra
+NEED_ATARI = ("ALE/", "NSES/Atari", "atari:")  # names that begin like this need the extra
 
 
 def check_extra(name: str) -> None:
@@ -43,12 +43,12 @@ def spec_of(identifier: str, others: Iterable[str] = ()) -> EnvSpec:
 def make_environment(spec: EnvSpec, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
     """gymnasium.make, without the checks that only a first run needs.
 
-    The specification travels to the workers, who may not know the id: anybody can register one.
+    The specification is sent to the workers, which may not know an id that the user registered.
     """
     if str(spec.entry_point).startswith("gymnasium.envs.mujoco"):
         from nses.rollouts.tasks.guarded import keep_out_of_the_working_directory
 
-        keep_out_of_the_working_directory()  # already while the model is read
+        keep_out_of_the_working_directory()  # before the model is read, which may warn
     try:
         environment = gym.make(spec, disable_env_checker=True, **arguments)
     except (gym.error.Error, ImportError, TypeError) as error:
@@ -57,7 +57,7 @@ def make_environment(spec: EnvSpec, arguments: dict[str, Any]) -> gym.Env[Any, A
 
 
 def is_ours(task: Task) -> bool:
-    """Whether all code of a task is that of this package: there is nothing to be careful about."""
+    """Whether all code of a task belongs to this package, so that it needs no special care."""
     make = task.make
     if not (isinstance(make, partial) and make.func is make_environment):
         return False
@@ -71,9 +71,9 @@ def make_own(name: str, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
 
 
 def _watched(environment: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """With what the simulators of two kinds of environments know and do not tell.
+    """Adds what two simulators know but their environments do not tell.
 
-    Of ale-py, the RAM. Of MuJoCo, whether it blew up, where nobody looks at it.
+    For ale-py, the RAM. For MuJoCo, whether it blew up, which other environments do not check.
     """
     inside = environment.unwrapped
     if hasattr(inside, "ale"):

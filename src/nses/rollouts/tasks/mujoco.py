@@ -41,12 +41,12 @@ log = logging.getLogger("nses")
 
 
 class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
-    """A body that starts at the origin and is paid for the way of its centre of mass.
+    """A body that starts at the origin and is rewarded for moving its centre of mass.
 
     `trap` holds settings of `Trap`, an empty mapping for the paper's; `left_hip` is the limit of
-    that joint, in degrees, where it is not that of Gymnasium's humanoid. info has the centre of
+    that joint, in degrees, if it should differ from Gymnasium's humanoid. info has the centre of
     mass (x, y) and the terms of the reward. A simulation that blows up ends its episode: the last
-    step is worth nothing, observation and place stay those before it, and info says `blown_up`.
+    step earns nothing, observation and place stay as they were, and info says `blown_up`.
     """
 
     metadata = {"render_modes": ["rgb_array"]}
@@ -64,12 +64,12 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         self.model = model_of(self.body, trap, left_hip)
         self.data = data = mujoco.MjData(self.model)
         keep_out_of_the_working_directory()
-        self.dt = self.model.opt.timestep * self.body.frame_skip  # seconds of a step
+        self.dt = self.model.opt.timestep * self.body.frame_skip  # seconds per step
         self.metadata = {**BodyEnv.metadata, "render_fps": round(1 / self.dt)}
         self.render_mode = render_mode
         self.camera = Camera(self.model, self.body.distance) if render_mode == "rgb_array" else None
 
-        # Views of what the simulator writes.
+        # Views of the simulator's own arrays.
         arrays = [data.qpos[self.body.unseen :], data.qvel]
         arrays += [getattr(data, name).reshape(-1) for name in self.body.senses]
         self.observed, self.warnings, self.centre = arrays, data.warning.number, data.subtree_com[0]
@@ -102,7 +102,7 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         mujoco.mj_step(self.model, data, nstep=self.body.frame_skip)
         x, y, _ = self.centre.tolist()
         blown_up = has_blown_up(self.warnings, x0, y0, x, y)
-        if blown_up:  # the state is that of a reset in mid-step, or nonsense
+        if blown_up:  # MuJoCo has reset itself in mid-step, or the state is nonsense
             self.last = self.last.copy()
             forward, control, contact, alive = 0.0, 0.0, 0.0, 0.0
         else:
@@ -129,7 +129,7 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
             self.camera.close()
 
     def _look(self) -> None:
-        """Takes in the state of the simulator, which `mj_step` leaves without contact forces."""
+        """Reads the simulator's state, after adding the contact forces `mj_step` leaves out."""
         if self.forces:
             mujoco.mj_rnePostConstraint(self.model, self.data)
         self.last = np.concatenate(self.observed)
@@ -140,7 +140,7 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
 def scatter(
     qpos: NDArray[np.float64], qvel: NDArray[np.float64], noise: float, rng: np.random.Generator
 ) -> None:
-    """Moves a body a little from where it starts, U(-noise, noise) in each number."""
+    """Moves a body a little away from its start: adds U(-noise, noise) to each number."""
     qpos += rng.uniform(-noise, noise, qpos.size)
     qvel += rng.uniform(-noise, noise, qvel.size)
 
@@ -149,7 +149,7 @@ class BodyPlayer:
     """Whole episodes in compiled code, bit for bit those of the environment."""
 
     def __init__(self, environment: "BodyEnv", policy: MLP, step_limit: int):
-        load_simulator()  # compiled code that does not find a function ends the process
+        load_simulator()  # compiled code that misses a function would end the process
         self.environment, self.policy, self.steps = environment, policy, step_limit
         self.should_stop: Callable[[], bool] = never
         model, data, body = environment.model, environment.data, environment.body
@@ -209,7 +209,7 @@ class BodyPlayer:
         return Episode(float(so_far[0]), b, length, observed, fate == BLEW_UP)
 
     def warm_up(self) -> None:
-        """An episode of one step; the next one begins anew."""
+        """Plays one step; the next episode starts afresh."""
         short = copy(self)
         short.steps = 1
         short.play(np.zeros(self.policy.size, np.float32), initial(self.observation.size), seed=0)
@@ -219,7 +219,7 @@ class BodyPlayer:
 
 
 def native(task: Task, policy: MLP, arguments: Mapping[str, Any]) -> BodyPlayer | None:
-    """The compiled loop, for a network that fits, where MuJoCo's library can be loaded."""
+    """The compiled loop, if the network fits and MuJoCo's library can be loaded."""
     environment = BodyEnv(**arguments)
     if (environment.last.size, environment.model.nu) != (policy.sizes[0], policy.sizes[-1]):
         return None

@@ -1,4 +1,4 @@
-"""A point robot with inertia: before the paper's three walls (`point-trap`), or free (`point`)."""
+"""A point robot with inertia: facing the paper's three walls (`point-trap`), or free (`point`)."""
 
 import math
 from copy import copy
@@ -40,14 +40,14 @@ HALF_WIDTH = 1.75
 PAPER = Trap()
 OUTSIDE = PAPER.back + RADIUS  # x beyond which the robot has left the trap
 START_NOISE = 0.1
-BOUNDS = np.array([100.0, 100.0, 1.0, 1.0, 10.0, 10.0])  # of observations; never near in STEPS
+BOUNDS = np.array([100.0, 100.0, 1.0, 1.0, 10.0, 10.0])  # of observations; never approached
 
 
 def walls_of(half_width: float | None) -> NDArray[np.float64]:
     """Where the robot's centre cannot be: back, left and right wall as x0, x1, y0, y1, (3, 4).
 
-    They stand on the centre lines of the paper's boxes; the side walls are `half_width` from the
-    middle (1.5 in the paper). None: no walls, (0, 4).
+    The walls stand on the centre lines of the paper's boxes, the side walls `half_width` from the
+    middle (1.5 in the paper). For None there are no walls, (0, 4).
     """
     if half_width is None:
         return np.empty((0, 4))
@@ -68,12 +68,12 @@ def walls_of(half_width: float | None) -> NDArray[np.float64]:
 
 
 def boxes_of(reach: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The walls as they are drawn, from where the robot's centre cannot be."""
+    """The walls as they are drawn, computed from where the robot's centre cannot be."""
     return reach + (RADIUS - HALF_THICKNESS) * np.array([1.0, -1.0, 1.0, -1.0])
 
 
 class PointTrapEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
-    """A unicycle starts at the origin and is paid for x; the shortest way may end in a trap.
+    """A unicycle that starts at the origin and is rewarded for x; the shortest way may be a trap.
 
     Actions: throttle and turn in [-1, 1], with motor noise. The rewards of an episode sum to its
     final x. `half_width` is half the distance between the side walls (1.5 in the paper); without
@@ -172,7 +172,7 @@ class PointPlayer:
         return Episode(f, state[:2], length, observed)
 
     def warm_up(self) -> None:
-        """An episode of no steps."""
+        """Plays an episode of no steps."""
         short = copy(self)
         short.steps = 0
         short.play(np.zeros(self.size, np.float32), initial(OBSERVATIONS), seed=0)
@@ -182,7 +182,7 @@ class PointPlayer:
 
 
 def native(task: Task, policy: Policy, half_width: float | None) -> PointPlayer | None:
-    """The compiled loop, for an MLP that fits and the behavior that it knows."""
+    """The compiled loop, if the policy is an MLP that fits and the behavior the one it knows."""
     if type(policy) is not MLP or not task.behavior.same_as(parse_behavior(PLACE)):
         return None
     fits = (policy.sizes[0], policy.sizes[-1]) == (OBSERVATIONS, ACTIONS)
@@ -191,7 +191,7 @@ def native(task: Task, policy: Policy, half_width: float | None) -> PointPlayer 
 
 PIXELS = 640
 VIEW = (-6.0, 30.0)  # both axes; y is centred
-FINER = 2  # drawn so much larger, for smooth edges
+FINER = 2  # drawn this much larger, then reduced, for smooth edges
 GROUND, GRID, LABEL, WALL = (250, 250, 250), (234, 235, 239), (150, 152, 160), (70, 70, 80)
 OLD, NEW, ROBOT = np.array([200, 214, 236]), np.array([40, 100, 190]), (200, 60, 40)
 
@@ -199,7 +199,7 @@ OLD, NEW, ROBOT = np.array([200, 214, 236]), np.array([40, 100, 190]), (200, 60,
 def draw(
     walls: NDArray[np.float64], path: list[tuple[float, float]], heading: float
 ) -> NDArray[np.uint8]:
-    """The robot, its path (darker: later) and the walls from above, (640, 640, 3)."""
+    """The robot, its path (darker is later) and the walls from above, (640, 640, 3)."""
     from PIL import Image, ImageDraw, ImageFont  # which Matplotlib brings
 
     low, high = VIEW
@@ -220,7 +220,7 @@ def draw(
     for i, (start, end) in enumerate(pairwise(path)):
         shade = OLD + (NEW - OLD) * i // len(path)
         pen.line([place(*start), place(*end)], tuple(shade.tolist()), width)
-    edge = (high - low) / 2 - 2 * RADIUS  # where the robot is seen when it has left the view
+    edge = (high - low) / 2 - 2 * RADIUS  # where a robot that has left the view is shown
     x, y = np.clip(path[-1], (low + 2 * RADIUS, -edge), (high - 2 * RADIUS, edge)).tolist()
     nose = place(x + 3.5 * RADIUS * math.cos(heading), y + 3.5 * RADIUS * math.sin(heading))
     pen.line([place(x, y), nose], ROBOT, width)

@@ -1,4 +1,4 @@
-"""The Gymnasium ids of this package, which `import nses` makes known."""
+"""The Gymnasium ids of this package, which `import nses` registers."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a task is: an environment, what to look at in it, and how to compare what was seen."""
+"""What a task is: an environment, what to look at in it, and how to compare what is seen."""
 
 import traceback
 from collections.abc import Callable, Mapping
@@ -20,8 +20,8 @@ from nses.rollouts.spaces import input_of, output_of
 
 @dataclass(frozen=True)
 class Facts:
-    """What one look at a task tells: its spaces, the length of its behavior (0 of a trace) and a
-    digest of the source of each part that is a user's own."""
+    """What one look at a task reveals: its spaces, the length of its behavior (0 for a trace) and
+    a digest of the source of each part that is the user's own."""
 
     observation_space: spaces.Space[Any]
     action_space: spaces.Space[Any]
@@ -39,10 +39,11 @@ class Task:
     step_limit: int
     distance: str = "squared-euclidean"
     goal: float | None = None  # the return above which the task counts as solved
-    native: Callable[..., Any] | None = None  # (task, policy) → a Player, compiled, or None
-    # A seed for each start, where an episode depends on nothing else and there are only so many.
+    native: Callable[..., Any] | None = None  # (task, policy) → a compiled Player, or None
+    # A seed for each start, if there are finitely many and an episode depends on nothing else.
     starts: tuple[int, ...] = ()
-    variations: Mapping[str, "Task"] = field(default_factory=dict, hash=False)  # to re-test in
+    # Variants in which the best policy is tested at the end of a run, by name.
+    variations: Mapping[str, "Task"] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         starts = self.starts
@@ -55,7 +56,7 @@ class Task:
 
     @cached_property
     def facts(self) -> Facts:
-        """From a reset and one step of a fresh environment; UsageError if its spaces do not do."""
+        """From a reset and one step of a new environment; UsageError if its spaces are no use."""
         environment = self.made()
         try:
             return self.facts_in(environment)
@@ -64,7 +65,7 @@ class Task:
                 environment.close()
 
     def knowing(self, facts: Facts) -> "Task":
-        """This task after a look at it, which need not be taken again."""
+        """This task with facts from an earlier look, which need not be repeated."""
         task = replace(self)
         task.__dict__["facts"] = facts
         return task
@@ -74,7 +75,7 @@ class Task:
             if getattr(environment, name, None) is None:
                 raise UsageError(
                     f"the environment of {self.name!r} has no {name}; set it in __init__, as "
-                    "Gymnasium asks."
+                    "Gymnasium requires."
                 )
         input_of(environment.observation_space)
         output_of(environment.action_space)
@@ -100,7 +101,7 @@ class Task:
             ) from error
 
     def made(self) -> gym.Env[Any, Any]:
-        """A new environment; UsageError where it cannot be made."""
+        """A new environment; UsageError if it cannot be made."""
         try:
             with errors_only():
                 environment = self.make()
@@ -132,7 +133,7 @@ class Task:
         return observation, info
 
     def revised(self, **changes: Any) -> "Task":
-        """This task with those changes that are not None."""
+        """This task with the changes that are not None."""
         return replace(self, **{key: value for key, value in changes.items() if value is not None})
 
     @property

@@ -1,4 +1,4 @@
-"""The paper's deceptive trap: three walls around the straight way, for any MuJoCo body."""
+"""The paper's deceptive trap: three walls across the straight way, for any MuJoCo body."""
 
 # MuJoCo's bindings come without types:
 # pyright: reportAttributeAccessIssue=false
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 HALF_THICKNESS = 0.1
 HALF_HEIGHT = 2.0
-COLOR = (0.30, 0.34, 0.42, 0.5)  # what is behind a wall shines through
+COLOR = (0.30, 0.34, 0.42, 0.5)  # translucent, to show what is behind a wall
 
 Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Trap:
-    """A room of `depth` before a back wall at x = `back`, open towards the start at the origin.
+    """A room of `depth` in front of a back wall at x = `back`, open towards the start at x = 0.
 
     Lengths are between the centre lines of the walls; the defaults are the paper's. `margin` is the
-    distance at which MuJoCo notices that something nears a wall, 0.001 in the authors' model.
+    distance at which MuJoCo notices something close to a wall, 0.001 in the authors' model.
     """
 
     back: float = 5.5
@@ -43,8 +43,8 @@ class Trap:
             raise UsageError(f"margin of a trap must be at least 0, got {margin!r}.")
         if self.depth >= self.back:
             raise UsageError(
-                f"a trap must open before the start at x = 0, got depth {self.depth} with its back "
-                f"at {self.back}; make depth smaller."
+                f"the start at x = 0 must lie outside the trap, got depth {self.depth} with its "
+                f"back at {self.back}; make depth smaller."
             )
 
     @property
@@ -64,7 +64,7 @@ class Trap:
 
 
 def trap_of(settings: Mapping[str, Any] | None) -> Trap | None:
-    """The trap with these settings, the paper's for an empty mapping; none for None."""
+    """The trap with these settings: an empty mapping gives the paper's, None gives none."""
     if settings is None:
         return None
     if not isinstance(settings, Mapping) or not set(settings) <= set(asdict(Trap())):
@@ -76,11 +76,11 @@ def trap_of(settings: Mapping[str, Any] | None) -> Trap | None:
 
 
 def with_trap(spec: "MjSpec", trap: Trap) -> "MjSpec":
-    """A copy of a model with the walls in it, which all geoms of its bodies run into.
+    """A copy of a model with walls that stop all geoms of its bodies.
 
     Two geoms touch if contype of one and conaffinity of the other share a bit. The walls offer a
-    bit of their own that every body accepts and none offers: a model whose bodies pass through
-    each other, like the swimmer's, or through the floor, still does.
+    bit of their own that every body accepts and none offers, so bodies that pass through each
+    other, like the swimmer's, or through the floor, still do.
     """
     from mujoco import mjtGeom
 
@@ -88,7 +88,7 @@ def with_trap(spec: "MjSpec", trap: Trap) -> "MjSpec":
     used = 0
     for geom in spec.geoms:
         used |= geom.contype | geom.conaffinity
-    bit = ~used & (used + 1)  # the lowest that is free
+    bit = ~used & (used + 1)  # the lowest free one
     if bit >= 1 << 31:
         raise UsageError("the model uses all 31 collision bits, and the walls need one.")
     for body in spec.bodies:
@@ -104,7 +104,7 @@ def with_trap(spec: "MjSpec", trap: Trap) -> "MjSpec":
             contype=bit,
             conaffinity=0,
             condim=1,
-            priority=1,  # else the friction of a body with condim 3, the ant's, would count
+            priority=1,  # otherwise the friction of a body with condim 3, like the ant's, counts
             margin=trap.margin,
             material="",
             rgba=COLOR,
