@@ -84,8 +84,8 @@ def parse(
         kind = str if choices else types[0]
 
         def value_of(text: str) -> Any:
-            """For a number, auto means None; a text may really be "auto"."""
-            return None if text == "auto" and kind is not str else kind(text)
+            """For a number, auto and none mean None; a text may really be "auto"."""
+            return None if text in ("auto", "none") and kind is not str else kind(text)
 
         return tyro.constructors.PrimitiveConstructorSpec(
             nargs=1,

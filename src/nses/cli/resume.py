@@ -8,7 +8,12 @@ import tyro
 from nses.cli.arguments import RunDirectory, parse, with_choices
 from nses.cli.train import pursue_and_show
 
-AS_BEFORE: Any = tyro.conf.arg(help_behavior_hint="(default: as before)")
+HINT = "(default: as before)"
+AS_BEFORE: Any = tyro.conf.arg(help_behavior_hint=HINT)
+
+
+def _as_before(metavar: str) -> Any:
+    return tyro.conf.arg(metavar=metavar, help_behavior_hint=HINT)
 
 
 @dataclass(frozen=True)
@@ -16,6 +21,12 @@ class Arguments:
     run: RunDirectory
     generations: Annotated[int | None, AS_BEFORE] = None
     """Extend the run to this many generations in all."""
+    stop_at: Annotated[str | None, _as_before("RETURN")] = None
+    """Stop as soon as the best score is this high; 'none' for any."""
+    stop_after: Annotated[str | None, _as_before("GENERATIONS")] = None
+    """Stop after so many generations without a better score; 'none' for never."""
+    time_limit: Annotated[str | None, _as_before("TIME")] = None
+    """Stop after this time in all, such as 90s, 30m or 1h30m; 'none' for never."""
     workers: Annotated[int | None, AS_BEFORE] = None
     """Worker processes."""
     backend: str = "auto"
@@ -36,13 +47,14 @@ def command(argv: list[str]) -> int:
         "Continue a run exactly where it stopped.",
     )
     from nses.experiment.runs.run import load
-    from nses.experiment.settings.config import changed
+    from nses.experiment.settings.config import changed, value_of
+    from nses.experiment.settings.stopping import STOPS
 
     run = load(given.run)
     run.task()
     as_before = {"backend": "auto", "deadline": 0.0, "checkpoint_seconds": -1.0}
     settings = {
-        name: value
+        name: value_of(name, value) if name in STOPS else value
         for name, value in asdict(given).items()
         if name != "run" and value is not None and value != as_before.get(name)
     }

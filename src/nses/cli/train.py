@@ -25,7 +25,9 @@ def pursue_and_show(config: "Config") -> int:
     with ProgressView(config, console) as view:
         run = pursue(config, listener=view)
     if view.began is None:
-        console.print("nothing to train: all generations are already done")
+        stop = run.look().stop
+        why = f"the run has stopped: {stop.why}" if stop else "all generations are already done"
+        console.print(f"nothing to train: {why}", highlight=False, soft_wrap=True)
     if config.pictures and not (view.began is None and is_drawn(run)):
         draw_run(run)
     show_end(run, console)

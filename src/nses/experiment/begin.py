@@ -18,11 +18,12 @@ from nses.experiment.runs.document import (
 from nses.experiment.runs.endings import ARCHIVE, BEST, has_ended, mend_archive
 from nses.experiment.runs.events import TENSORBOARD
 from nses.experiment.runs.history import HISTORY
-from nses.experiment.runs.log import METRICS, refuse_unreadable
+from nses.experiment.runs.log import METRICS, read_metrics, refuse_unreadable, seconds_until
 from nses.experiment.runs.run import Run, load, save_reference
 from nses.experiment.runs.storage import DirectoryLock, contained
 from nses.experiment.settings.build import reference_of
 from nses.experiment.settings.config import Config, differences, from_dict
+from nses.experiment.settings.stopping import stop_of
 from nses.rollouts.policies import Policy
 from nses.rollouts.reference import Reference
 from nses.rollouts.tasks.task import Task
@@ -113,10 +114,18 @@ def _holds_something(file: Path) -> bool:
 
 def is_complete(directory: Path, config: Config, state: State) -> bool:
     """Whether nothing is left to do; writes the archive again if it is missing."""
-    if state.generation < config.generations or not has_ended(directory, state):
+    if not is_over(directory, config, state) or not has_ended(directory, state):
         return False
     mend_archive(directory, state)
     return True
+
+
+def is_over(directory: Path, config: Config, state: State) -> bool:
+    """Whether this was the last generation, or the settings stop the run here."""
+    if state.generation >= config.generations:
+        return True
+    seconds = seconds_until(read_metrics(directory / METRICS)[0], state.generation)
+    return stop_of(config, state.generation, state.best, seconds) is not None
 
 
 def reference_for(directory: Path, config: Config, task: Task, begun: bool) -> Reference | None:

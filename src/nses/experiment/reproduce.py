@@ -27,6 +27,7 @@ from nses.experiment.runs.run import load
 from nses.experiment.runs.storage import CheckpointRefused, contained, slug, storing
 from nses.experiment.settings.config import SETTINGS, changed, differences, value_of
 from nses.experiment.settings.recipes import recipe as recipe_of
+from nses.experiment.settings.stopping import STOPS
 from nses.experiment.showing.progress import PLAIN_SECONDS
 from nses.experiment.showing.publish import publish
 from nses.experiment.showing.terminal import grid_with
@@ -140,7 +141,8 @@ def finished(job: Job) -> bool:
                 f"{job.directory} holds a run with other settings:\n  " + "\n  ".join(lines) + "\n"
                 "Give another --directory, or the settings that it began with."
             )
-        return there == here and run.finished
+        stops = {name: getattr(job.config, name) for name in STOPS}
+        return there == here and replace(run, config=replace(run.config, **stops)).finished
     except CheckpointRefused:
         return False
 

@@ -14,7 +14,13 @@ from nses.core.algorithms import Search
 from nses.core.values import State
 from nses.errors import NotFinite, Stopped, StopTraining, StorageFailed, TaskBroken, UsageError
 from nses.execution.looking import look
-from nses.experiment.begin import begin_or_continue, is_complete, opened, reference_for
+from nses.experiment.begin import (
+    begin_or_continue,
+    is_complete,
+    is_over,
+    opened,
+    reference_for,
+)
 from nses.experiment.interruption import Interruption
 from nses.experiment.runs import checkpoint
 from nses.experiment.runs.document import CONFIG, directory_of
@@ -26,6 +32,7 @@ from nses.experiment.settings.build import policy_of, search_of, task_of
 from nses.experiment.settings.config import Config, changed, to_dict
 from nses.experiment.settings.memory import check_memory, warn_of_memory
 from nses.experiment.settings.recipes import recipe as recipe_of
+from nses.experiment.settings.stopping import stop_of
 from nses.experiment.variations import returns_in_variations
 from nses.rollouts.episode import Interrupted
 from nses.rollouts.policies import Policy
@@ -138,9 +145,9 @@ def _pursue(
         search = workers.enter_context(search_of(config, task, stop, reference, policy))
         search = replace(search, starts=load(directory).starts)  # as it was begun
         try:
-            if state is None or state.generation < config.generations:
+            if state is None or not is_over(directory, config, state):
                 state = _generations(search, state, config, directory, stop, listener)
-            if state.generation < config.generations:  # the listener stopped it
+            if not is_over(directory, config, state):  # the listener stopped it
                 return
             tested = search.retest(state.best, config.retest_episodes)
             workers.close()
@@ -238,7 +245,7 @@ def _generations(
     stop: Interruption,
     listener: Listener,
 ) -> State:
-    """The state, which is on disk, after all generations or as many as the listener allows."""
+    """The state, which is on disk, after all generations or when the run is to stop."""
     saved = Checkpoints(directory, config)
     if state is None:
         state = search.init()
@@ -258,7 +265,8 @@ def _generations(
                 if saved.due(state):
                     journal.sync()
                     saved.write(state)
-                enough = _stopped_by(listener, state, record)
+                met = stop_of(config, state.generation, state.best, record["seconds"])
+                enough = _stopped_by(listener, state, record) or met is not None
                 if stop():
                     raise Interrupted
                 if enough:

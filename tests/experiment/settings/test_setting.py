@@ -14,6 +14,7 @@ from nses.core.algorithms import Hyperparameters
 from nses.experiment.settings.build import hyperparameters_of
 from nses.experiment.settings.config import CHANGEABLE, PRACTICAL, SETTINGS, Config, changed
 from nses.experiment.settings.setting import Kind, Setting
+from nses.experiment.settings.stopping import STOPS
 
 BASE = Config(task="point-trap")
 
@@ -43,7 +44,7 @@ def test_what_is_practical_or_says_so_may_change_in_the_middle_of_a_run():
     assert Setting(changes=True).changeable
     assert not Setting().changeable
     assert not Setting(kind=Kind.TASK).changeable
-    assert {"recipe", "generations"} == CHANGEABLE - PRACTICAL
+    assert {"recipe", "generations", *STOPS} == CHANGEABLE - PRACTICAL
 
 
 def test_every_hyperparameter_of_the_paper_is_a_setting_with_its_symbol():

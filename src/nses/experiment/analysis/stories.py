@@ -18,6 +18,7 @@ from nses.experiment.runs.endings import Ending
 from nses.experiment.runs.log import METRICS, Record, read_metrics
 from nses.experiment.runs.run import Run, load
 from nses.experiment.runs.storage import CheckpointRefused
+from nses.experiment.settings.stopping import Stop, stop_of
 
 log = logging.getLogger("nses")
 
@@ -49,14 +50,25 @@ class Story:
 
     @property
     def done(self) -> bool:
-        """Whether all generations are done and the best policy is re-tested."""
+        """Whether it has ended, as its settings say, and the best policy is re-tested."""
         return bool(self.retest)
 
     @property
     def retest(self) -> list[float]:
         """Returns of the best policy in fresh episodes; empty until the run has ended."""
-        ended = self.ending is not None and self.ending.generation >= self.run.config.generations
-        return self.ending.returns if ended and self.ending is not None else []
+        end = self.ending
+        if end is None:
+            return []
+        ended = end.generation >= self.run.config.generations or self.stop is not None
+        return end.returns if ended else []
+
+    @property
+    def stop(self) -> Stop | None:
+        """Why its settings ended it before its last generation; None if they did not."""
+        end, last = self.ending, self.records[-1:]
+        if end is None or not last or end.generation < last[0]["generation"]:
+            return None
+        return stop_of(self.run.config, end.generation, end.best, last[0]["seconds"])
 
     @property
     def best(self) -> float:

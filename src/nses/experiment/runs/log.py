@@ -3,7 +3,7 @@
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import fields
 from itertools import chain
@@ -81,6 +81,11 @@ def read_metrics(path: Path) -> tuple[list[Record], int]:
             elif is_generation(record):
                 records.append(record)
     return records, unreadable
+
+
+def seconds_until(records: Iterable[Record], generation: int) -> float:
+    """How long a run had trained after a generation, over all its resumptions."""
+    return max((r["seconds"] for r in records if r["generation"] <= generation), default=0.0)
 
 
 def metrics_in(line: bytes) -> dict[str, Any] | None:

@@ -102,7 +102,7 @@ class Run:
 
     def look(self) -> Snapshot:
         """What its files hold now, each read once; the properties below read them again."""
-        return Snapshot(self.path, self.config.generations, self._say)
+        return Snapshot(self.path, self.config, self._say)
 
     @property
     def state(self) -> State:
@@ -141,8 +141,14 @@ class Run:
 
     @property
     def finished(self) -> bool:
-        """Whether all generations are done and the best policy is re-tested."""
+        """Whether all generations are done, or its settings stopped it, and it is re-tested."""
         return self.look().finished
+
+    @property
+    def stopped(self) -> str:
+        """Why its settings stopped it before its last generation; empty if they did not."""
+        stop = self.look().stop
+        return stop.why if stop else ""
 
     @property
     def digest(self) -> str:

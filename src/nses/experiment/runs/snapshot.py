@@ -12,8 +12,10 @@ from nses.experiment.runs import checkpoint
 from nses.experiment.runs.checkpoint import Loaded
 from nses.experiment.runs.endings import ARCHIVE, BEST, UNKNOWN, Ending, read_ending
 from nses.experiment.runs.formats import NewerFormat
-from nses.experiment.runs.log import METRICS, Record, read_metrics
+from nses.experiment.runs.log import METRICS, Record, read_metrics, seconds_until
 from nses.experiment.runs.storage import CheckpointRefused
+from nses.experiment.settings.config import Config
+from nses.experiment.settings.stopping import Stop, stop_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +23,7 @@ class Snapshot:
     """`Run.look()` gives one."""
 
     path: Path
-    generations: int  # of the configuration
+    config: Config
     warn: Callable[..., None]  # takes sentences about refused files
 
     @cached_property
@@ -97,13 +99,20 @@ class Snapshot:
 
     @property
     def finished(self) -> bool:
-        """Whether all generations are done and the best policy is re-tested."""
+        """Whether all generations are done, or its settings stopped it, and it is re-tested."""
         end = self.ending
         if end is None or not end.returns:
             return False
         state = self.state
-        enough = min(end.generation, state.generation) >= self.generations
-        return enough and end.tests(state.best)
+        last = self.config.generations if self.stop is None else state.generation
+        return min(end.generation, state.generation) >= last and end.tests(state.best)
+
+    @property
+    def stop(self) -> Stop | None:
+        """Why it stops before its last generation, as its settings say; None if it does not."""
+        state = self.state
+        seconds = seconds_until(self.records, state.generation)
+        return stop_of(self.config, state.generation, state.best, seconds)
 
     @cached_property
     def archive(self) -> Archive:

@@ -12,6 +12,7 @@ from nses.core.distances import DISTANCES
 from nses.core.optimizers import OPTIMIZERS
 from nses.errors import UsageError
 from nses.execution.backends import BACKENDS
+from nses.experiment.settings.rules import even, layers
 from nses.experiment.settings.setting import (
     Kind,
     Setting,
@@ -21,20 +22,8 @@ from nses.experiment.settings.setting import (
     setting,
     settings_of,
 )
+from nses.experiment.settings.stopping import given, given_time, too_short
 from nses.rollouts.reference import SAMPLINGS
-
-
-def _even(n: int) -> Iterator[str]:
-    if n < 2 or n % 2:
-        yield (
-            f"n must be even and at least 2 because candidates are mirrored, got n={n}; "
-            f"try n={max(2, n + n % 2)}."
-        )
-
-
-def _layers(hidden: tuple[int, ...]) -> Iterator[str]:
-    if not all(units >= 1 for units in hidden):
-        yield f"every hidden layer must have at least 1 unit, got hidden={hidden}."
 
 
 def _pairs(environment: tuple[str, ...]) -> Iterator[str]:
@@ -73,8 +62,19 @@ class Config:
     """The same seed gives the same run, bit for bit."""
     generations: int = setting(100, changes=True, at_least=0, at_most=10**9)
     """T, how many generations to train in all."""
+    stop_at: float | None = setting(
+        None, changes=True, at_least=-1e300, at_most=1e300, spelled=given
+    )
+    """Stop as soon as the best score is this high."""
+    stop_after: int | None = setting(None, changes=True, at_least=1, at_most=10**9, spelled=given)
+    """Stop after so many generations without a better score."""
+    time_limit: str | None = setting(
+        None, changes=True, letters=50, rule=too_short, spelled=given_time
+    )
+    """Stop after the generation in which training has taken this long in all, such as 90s, 30m or
+    1h30m."""
 
-    n: int = setting(100, symbol="n", rule=_even)
+    n: int = setting(100, symbol="n", rule=even)
     """Candidates per generation, one episode each; even, because they are mirrored."""
     steps_per_generation: int = from_core(
         "steps_per_generation", episodes=True, at_least=0, at_most=10**9
@@ -120,7 +120,7 @@ class Config:
     uniform - at random; round-robin - in turn;
     cached - the former name of novelty."""
 
-    hidden: tuple[int, ...] = setting((64, 64), entries=100, rule=_layers)
+    hidden: tuple[int, ...] = setting((64, 64), entries=100, rule=layers)
     """Units of each hidden layer of the network."""
     activation: Literal["tanh", "relu"] = setting("tanh")
     """Activation of the hidden layers."""
@@ -263,7 +263,8 @@ def _applied(config: Config, changes: Mapping[str, Any]) -> Config:
         if isinstance(value, Integral) and not isinstance(value, bool):
             value = int(value)  # NumPy's integers are not JSON
         try:
-            accepted[name] = value if _HINTS[name] is not float else float(value)  # type: ignore[arg-type]
+            real = _HINTS[name] in (float, float | None) and value is not None
+            accepted[name] = float(value) if real else value  # type: ignore[arg-type]
         except OverflowError:
             errors.append(f"{name} must be a number that a float can hold, got a larger one.")
     new = replace(config, **accepted)

@@ -31,6 +31,7 @@ class Setting:
     symbol: str | None = None  # its name among the Hyperparameters of core
     yes: str | None = None  # where that hyperparameter is a bool: the choice that means True
     formerly: Mapping[str, str] = field(default_factory=dict)  # choices by their former names
+    spelled: Callable[[Any], Any] = lambda value: value  # the value that a user's spelling means
     episodes: bool = False  # for hyperparameters: whether it is about how episodes are played
 
     at_least: float = -math.inf
@@ -50,7 +51,8 @@ class Setting:
         return value if self.yes is None else value == self.yes
 
     def current(self, value: Any) -> Any:
-        """The value by its current name."""
+        """The value by its current name, from what a user wrote."""
+        value = self.spelled(value)
         return self.formerly.get(value, value) if isinstance(value, str) else value
 
     def violations(self, name: str, value: Any) -> Iterator[str]:

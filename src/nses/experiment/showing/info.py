@@ -28,6 +28,7 @@ def facts_of(run: Run) -> dict[str, Any]:
         "changed settings": changes_of(config) or "none",
         "generation": f"{state.generation} of {config.generations}"
         + (", finished" if now.finished else ""),
+        **({"stopped": now.stop.why} if now.stop else {}),
         "best score": best.score,
         "best found": f"generation {best.generation}, member {best.member}",
         **_tests(run, retest, now.variations),

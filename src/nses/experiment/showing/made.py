@@ -17,10 +17,10 @@ from nses.experiment.showing.tables import replay_command
 def settings_of(story: Story, base: Path) -> list[Markup]:
     run = story.run
     directory = shlex.quote(str(run.path))
-    more = 2 * run.config.generations
+    more = story.stop.flags if story.stop else f"--generations {2 * run.config.generations}"
     lines = {
         "Command": run.command,
-        "Continue it": f"nses resume {directory}" + (f" --generations {more}" * story.done),
+        "Continue it": f"nses resume {directory}" + f" {more}" * story.done,
         "Test its best policy": f"nses evaluate {directory}",
         "Make a video of it": f"nses render {directory}",
         "Replay any generation": f"{replay_command(run)} --generation {max(1, story.generation)}",

@@ -88,12 +88,14 @@ def show_end(run: Run, console: Console) -> None:
     sure = certainty(run) if run.exact else " ".join(retest_of(run, now.retest))
     elsewhere = [f"{name}: {' '.join(x)}" for name, x in in_variations(now.variations).items()]
     directory = shlex.quote(str(run.path))
+    more = now.stop.flags if now.stop else f"--generations {2 * run.config.generations}"
     lines = {
+        **({"stopped": now.stop.why} if now.stop else {}),
         "best policy": f"score {short(best.score)} ({found}); {sure}",
         **({"re-test": "; ".join(elsewhere)} if elsewhere else {}),
         "run": f"{directory} (best.safetensors, archive.safetensors, metrics.jsonl)",
         "test it": f"nses evaluate {directory}",
-        "continue it": f"nses resume {directory} --generations {2 * run.config.generations}",
+        "continue it": f"nses resume {directory} {more}",
         "in Python": f"nses.load({str(run.path)!r}).policy('best')(observation)",
     }
     if (run.path / CURVE).exists():

@@ -182,6 +182,8 @@ def _directory(run: Run) -> Cell:
 
 def state_of(story: Story) -> Cell:
     """Whether a run is finished, and how far it got if not."""
+    if story.stop and story.done:
+        return Cell(f"stopped: {story.stop.why}", kind="finished")
     if story.done:
         return Cell("finished", kind="finished")
     if not story.records:

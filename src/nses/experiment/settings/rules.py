@@ -1,0 +1,16 @@
+"""Rules of single settings that no bound can express: what is wrong with a value, in sentences."""
+
+from collections.abc import Iterator
+
+
+def even(n: int) -> Iterator[str]:
+    if n < 2 or n % 2:
+        yield (
+            f"n must be even and at least 2 because candidates are mirrored, got n={n}; "
+            f"try n={max(2, n + n % 2)}."
+        )
+
+
+def layers(hidden: tuple[int, ...]) -> Iterator[str]:
+    if not all(units >= 1 for units in hidden):
+        yield f"every hidden layer must have at least 1 unit, got hidden={hidden}."
