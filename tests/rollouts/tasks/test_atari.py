@@ -322,5 +322,5 @@ def test_a_number_of_noops_below_one_is_refused(noops):
 def test_another_palette_is_noticed(monkeypatch):
     palette = atari.palette_of(210)
     monkeypatch.setattr(atari, "palette_of", lambda height: palette[::-1])
-    with pytest.raises(RuntimeError, match="other colors"):
+    with pytest.raises(RuntimeError, match="colors that nses does not know"):
         atari.Emulator("freeway")

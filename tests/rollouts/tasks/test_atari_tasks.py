@@ -151,7 +151,7 @@ def test_only_a_policy_of_frames_and_a_behavior_of_ram_have_a_player():
 
 def test_e5_a_policy_with_another_number_of_actions_is_refused():
     task = make_task("atari:freeway", max_steps=5)
-    with pytest.raises(ValueError, match=r"must give 3 numbers.*got an output of shape \(18,\)"):
+    with pytest.raises(ValueError, match=r"must return 3 numbers.*got an output of shape \(18,\)"):
         player(task, Eye(18))
 
 
