@@ -14,7 +14,11 @@ from nses.errors import UsageError
 
 @pytest.mark.parametrize(
     ("episodes", "seed", "message"),
-    [(0, 0, "episodes must be at least 1, got 0"), (1, -1, "seed must be at least 0, got -1")],
+    [
+        (0, 0, "episodes must be from 1 to 1,000,000, got 0"),
+        (10**12, 0, "got 1,000,000,000,000"),
+        (1, -1, "seed must be at least 0, got -1"),
+    ],
 )
 def test_fresh_episodes_need_a_number_and_a_seed(episodes, seed, message):
     with pytest.raises(UsageError, match=message):

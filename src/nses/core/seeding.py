@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 from nses.errors import UsageError
 
 
+MOST_EPISODES = 10**6  # of one evaluation
+
+
 class Purpose(IntEnum):
     """One stream of random numbers per purpose. Never renumber: every stored run depends on it."""
 
@@ -34,8 +37,8 @@ def generator(seed: int, generation: int, index: int, purpose: Purpose) -> np.ra
 
 def check_fresh(episodes: int, seed: int) -> None:
     """UsageError unless so many fresh episodes can be drawn from this seed."""
-    if episodes < 1:
-        raise UsageError(f"episodes must be at least 1, got {episodes}.")
+    if not 1 <= episodes <= MOST_EPISODES:
+        raise UsageError(f"episodes must be from 1 to {MOST_EPISODES:,}, got {episodes:,}.")
     if seed < 0:
         raise UsageError(f"seed must be at least 0, got {seed}.")
 

@@ -189,7 +189,7 @@ def test_a_task_object_has_to_be_passed_again(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"episodes": 0}, "episodes must be at least 1"),
+        ({"episodes": 0}, "episodes must be from 1 to"),
         ({"seed": -1}, "seed must be at least 0"),
         ({"fps": 0.0}, "fps must be greater than 0"),
         ({"fps": float("nan")}, "fps must be greater than 0"),
