@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from nses.errors import UsageError
 
-
 MOST_EPISODES = 10**6  # of one evaluation
 
 

@@ -1,4 +1,4 @@
-"""What an episode did, as a vector of numbers or a trace: a probe of its steps and a summary."""
+"""What an episode did, as a vector of numbers or a trace: a probe of its steps, and a summary."""
 
 import importlib
 import os
@@ -20,8 +20,8 @@ Probe = Callable[[Any, dict[str, Any]], Sequence[float] | NDArray[Any]]
 SUMMARIES = ("final", "mean", "trajectory", "trace")
 PLACE = "final:x,y"  # where a body or a robot ends
 TRAJECTORY_POINTS = 10
-ROOM = 256  # steps of a trace before it has to grow
-RAM = {"ram": "trace", "ram-final": "final", "ram-mean": "mean"}  # of an Atari game
+ROOM = 256  # steps that a trace has room for at first
+RAM = {"ram": "trace", "ram-final": "final", "ram-mean": "mean"}  # of Atari games
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def _check_size(name: str, expected: int, unit: str, size: int) -> None:
     """UsageError if the size changes: NumPy would repeat the numbers to fit, or fit by chance."""
     if size != expected:
         raise UsageError(
-            f"behavior {name!r} must have {expected} {unit} at every step of an episode, as at the "
+            f"behavior {name!r} must have {expected} {unit} at every step of an episode, as at its "
             f"first, got {size}."
         )
 
@@ -156,7 +156,7 @@ def parse_behavior(text: str) -> Behavior:
     """A behavior by name.
 
     `final:x_position,y_position` reads info, `final-observation:0,1` the observation (all of it if
-    no index is given); `mean`, `trajectory` and `trace` work alike. `ram`, `ram-final` and
+    no index is given); `mean`, `trajectory` and `trace` work the same way. `ram`, `ram-final` and
     `ram-mean` read the memory of an Atari game; anything else is `package.module:attribute`.
     """
     if text in RAM:
@@ -207,8 +207,8 @@ def load_attribute(name: str, role: str) -> Any:
 def _module(name: str) -> ModuleType:
     """A module on the path, or else in the working directory.
 
-    If it was found there, the directory stays on the path, in last place, for what the module
-    imports later and for the workers.
+    If it is found there, the directory stays on the path, in last place, for the workers and for
+    what the module imports later.
     """
     try:
         return importlib.import_module(name)

@@ -149,7 +149,7 @@ def _row(environment: gym.Env[Any, Any], observation: Any, reward: Any, end: boo
 
 
 def _check_native(task: Task) -> None:
-    """The compiled loop must play the same episodes as the environment, bit for bit."""
+    """Checks that the compiled loop plays the same episodes as the environment, bit for bit."""
     if task.native is None:
         return
     facts = task.facts

@@ -18,7 +18,7 @@ from nses.rollouts.tasks.gymnasium import is_ours
 from nses.rollouts.tasks.task import Task
 
 SLICE = 1000  # steps between checks of whether to stop
-FIRST_SLICE = 64  # steps of noise drawn at first; many episodes end early and need no more
+FIRST_SLICE = 64  # steps of noise drawn at first: many episodes end early and need no more
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class Episode:
     f: float
     behavior: NDArray[np.float64] | NDArray[np.uint8]  # a vector, or a trace (steps, bytes)
     length: int
-    observed: Moments | None = None  # None unless they were asked for
+    observed: Moments | None = None  # None unless asked for
     blown_up: bool = False  # whether the simulator gave up
 
 
@@ -141,7 +141,7 @@ class GymnasiumPlayer:
         action_noise: float = 0.0,
         contributes: bool = False,
     ) -> Generator[tuple[int, float], None, Episode]:
-        """Play step by step: yields steps and return so far, after the reset and each step."""
+        """Plays step by step; after the reset and each step, yields steps and return so far."""
         respond, to_action = self.policy.bind(theta, moments), self.output.act
         flatten, step = self.input.flatten, self.environment.step
         limit = self.task.step_limit
@@ -178,7 +178,7 @@ class GymnasiumPlayer:
         return Episode(total, b, length, observed, bool(info.get("blown_up", False)))
 
     def warm_up(self) -> None:
-        """Compile. A foreign environment is not touched, since it may remember episodes."""
+        """Compiles. A foreign environment is left alone, since it may remember episodes."""
         take_in(np.zeros(self.input.size), np.zeros((2, self.input.size)), False)
         if not self.foreign:
             theta = np.zeros(self.policy.size, np.float32)

@@ -19,7 +19,7 @@ class Quit(RuntimeError):
 
 
 class errors_only:  # noqa: N801 - used like a function; a generator would cost every episode 1 µs
-    """Foreign code may fail but not end the program: `sys.exit` becomes an ordinary error.
+    """Lets foreign code fail but not end the program: `sys.exit` becomes an ordinary error.
 
     So does any BaseException that a library defines. Ctrl-C still works.
     """
@@ -39,7 +39,7 @@ def seed_global_generators(seed: int) -> None:
 
 @contextmanager
 def generators_kept() -> Iterator[None]:
-    """Restores the global generators after episodes in a process that we share with a user."""
+    """Restores the global generators after episodes in a process that belongs to the user."""
     states = random.getstate(), np.random.get_state(legacy=False)  # noqa: NPY002
     try:
         yield

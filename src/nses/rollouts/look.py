@@ -1,6 +1,6 @@
-"""A trial of a task before anything is written or trained: does it work, and what are its spaces?
+"""A first look at a task, before anything is written or trained: does it work, what are its spaces?
 
-It happens in stages, since the process may not survive the next one.
+It is taken in stages, since the process may not survive the next one.
 """
 
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ Stage = tuple[str, Any]  # its name, and what it found, as data
 
 @dataclass(frozen=True)
 class Look:
-    """What a trial found. `difference` says how episodes depend on more than their seed, if so."""
+    """What was found. `difference` says how episodes depend on more than their seed, if they do."""
 
     facts: Facts
     difference: str = ""
 
 
 def stages(task: Task, thorough: bool = False) -> Iterator[Stage]:
-    """The trial, stage by stage; UsageError if the task does not work.
+    """The look, stage by stage; UsageError if the task does not work.
 
-    A thorough one ends with all of `check_task`, otherwise with a comparison of a few episodes.
+    A thorough look ends with all of `check_task`, any other with a comparison of a few episodes.
     """
     environment = task.made()
     try:

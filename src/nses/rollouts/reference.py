@@ -1,4 +1,4 @@
-"""Random play, which collects the reference batch for virtual batch norm."""
+"""Random play, to collect the reference batch for virtual batch norm."""
 
 from contextlib import suppress
 from typing import Any
@@ -23,7 +23,7 @@ SAMPLINGS = {
 def random_observations(
     task: Task, count: int, rng: np.random.Generator, sampling: str = "spread"
 ) -> Reference:
-    """What random play sees, (count, ...): all of it from the first step on, or one in hundred."""
+    """What random play sees, (count, ...): everything from the first step on, or 1 in 100."""
     environment = task.made()
     try:
         with generators_kept(), errors_only():

@@ -19,7 +19,7 @@ from nses.rollouts.spaces import input_of
 from nses.rollouts.tasks.task import Task
 
 STEPS = 200  # of an episode, at most
-SECONDS = 0.6  # for each of five episodes; slow environments are compared as far as they get
+SECONDS = 0.6  # for each of five episodes; slow environments are compared as far as they got
 
 Floats = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ class Played:
 def differences(task: Task, environment: gym.Env[Any, Any]) -> Iterator[str]:
     """Play A, B, A in an environment, then B, A in a new one; yield what differs after each.
 
-    The first two have nothing to differ from. A sound environment yields only empty strings.
+    There is nothing to compare the first two with. A sound environment yields only empty strings.
     """
     space = environment.action_space
     space.seed(0)

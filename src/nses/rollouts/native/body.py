@@ -15,7 +15,7 @@ from numba import types
 from nses.core.compiled import compiled
 from nses.rollouts.native.network import forward, normalize, take_in
 
-LONGEST_STEP = 10.0  # of the centre of mass, in metres; whoever goes farther has blown up already
+LONGEST_STEP = 10.0  # of the centre of mass, in metres; a body that goes farther has blown up
 HIGHEST_CONTACT_COST = 10.0
 BAD_POSITION = int(mujoco.mjtWarning.mjWARN_BADQPOS)
 BAD_VELOCITY = int(mujoco.mjtWarning.mjWARN_BADQVEL)
@@ -30,22 +30,22 @@ mj_contact_forces = types.ExternalFunction("mj_rnePostConstraint", _signature)
 
 
 def load_simulator() -> None:
-    """Makes MuJoCo's functions known to compiled code; OSError or RuntimeError where it cannot."""
+    """Makes MuJoCo's functions known to compiled code; OSError or RuntimeError if that fails."""
     version = mujoco.mj_versionString()
     folder = Path(mujoco.__file__).parent
     names = (f"libmujoco.so.{version}", f"libmujoco.{version}.dylib", "mujoco.dll")
     library = next((folder / name for name in names if (folder / name).exists()), None)
     if library is None:
-        raise OSError(f"the MuJoCo package holds no library of version {version}")
+        raise OSError(f"the MuJoCo package has no library of version {version}")
     found = ctypes.CDLL(str(library)).mj_version()
     if found != mujoco.mj_version():
-        raise OSError(f"{library.name} is of version {found}, the package {mujoco.mj_version()}")
+        raise OSError(f"{library.name} has version {found}, the package {mujoco.mj_version()}")
     llvm.load_library_permanently(str(library))
 
 
 @compiled
 def distance(x, y, isotropic):
-    """How far a place is: from the origin, or along x."""
+    """How far away a place is: from the origin, or along x."""
     return math.sqrt(x * x + y * y) if isotropic else x
 
 
@@ -57,13 +57,13 @@ def has_given_up(warnings):
 
 @compiled
 def has_blown_up(warnings, x0, y0, x1, y1):
-    """Whether MuJoCo gave up or is about to: on its way a body would be paid for kilometres."""
+    """Whether MuJoCo gave up or is about to, when a body would be rewarded for kilometres."""
     return has_given_up(warnings) or not distance(x1 - x0, y1 - y0, True) < LONGEST_STEP
 
 
 @compiled
 def reward_terms(ctrl, cfrc_ext, reward, x0, y0, x1, y1):
-    """For progress, control, contact and being alive, on the way from (x0, y0) to (x1, y1)."""
+    """The rewards for progress, control, contact and being alive, from (x0, y0) to (x1, y1)."""
     ahead, control, contact, alive, isotropic = reward
     progress = distance(x1, y1, isotropic) - distance(x0, y0, isotropic)
     effort, force = 0.0, 0.0
@@ -79,7 +79,7 @@ def reward_terms(ctrl, cfrc_ext, reward, x0, y0, x1, y1):
 
 @compiled
 def look(observed, out):
-    """The arrays of the simulator that a body senses, one behind the other."""
+    """Copies the arrays of the simulator that a body senses to `out`, one after the other."""
     start = 0
     for part in observed:
         for j in range(part.size):

@@ -14,7 +14,7 @@ from nses.rollouts.native.products import (
     multiply_vector,
 )
 
-EPSILON = 1e-3  # beside the variance, under the root
+EPSILON = 1e-3  # added to the variance, under the root
 WHITE = 255.0
 
 f32 = np.float32
@@ -51,11 +51,11 @@ CHANNELS, UNITS = 4, (16, 32, 256)
 IMAGE1, WINDOWS1 = convolution(SIDES[0], CHANNELS, kernel=8, stride=4)
 IMAGE2, WINDOWS2 = convolution(SIDES[1], UNITS[0], kernel=4, stride=2)
 FLAT = SIDES[2] * SIDES[2] * UNITS[1]
-ROWS3, ROWS4 = np.arange(SIDES[2]) * (SIDES[2] * UNITS[1]), np.zeros(1, np.int64)  # without zeros
+ROWS3, ROWS4 = np.arange(SIDES[2]) * (SIDES[2] * UNITS[1]), np.zeros(1, np.int64)  # no padding
 INPUTS = (WINDOWS1.steps.size, WINDOWS2.steps.size, FLAT)
 BLOCK, BLOCKS = 4, 22  # pixels of a block, blocks of a row: a first window sees 2 × 2 blocks
 
-# Where things stand in theta: W (inputs × units), then b, γ, β of each hidden layer; W, b at last.
+# Where things are in theta: W (inputs × units), b, γ, β of each hidden layer; last, W and b.
 W1 = 0
 N1 = W1 + INPUTS[0] * UNITS[0]
 W2 = N1 + 3 * UNITS[0]
@@ -74,7 +74,7 @@ class Norms(NamedTuple):
 
 
 class Work(NamedTuple):
-    """An observation on its way through: x goes into a layer, y comes out of its product.
+    """An observation on its way through the network: x is a layer's input, y its product.
 
     All of it is kept for the next observation, because only windows that see something new are
     multiplied again: in most games less than half of them.
@@ -100,7 +100,7 @@ def norms() -> Norms:
 
 
 def work(actions: int) -> Work:
-    """As before the first observation, in which everything is new."""
+    """The state before the first observation, in which everything is new."""
     return Work(
         image=np.zeros(IMAGE1.size, f32),
         x1=np.full(IMAGE1.size, np.nan, f32),
@@ -144,7 +144,7 @@ def see_frames(frames, image):
 
 @compiled
 def renew(image, x, blocks):
-    """x = image; marks the blocks of pixels whose bits are not those that x had."""
+    """x = image; marks the blocks of pixels whose bits have changed."""
     now, before = image.view(np.int32), x.view(np.int32)
     width, size = BLOCKS * BLOCK * CHANNELS, BLOCK * CHANNELS
     difference = np.empty(width, np.int32)
@@ -185,8 +185,8 @@ def spread(marks, kernel, stride, before, new):
 def fold(y, unit, theta, start, norm):
     """Virtual batch norm of unit · y + b as scale · y + shift, from the moments of y's columns.
 
-    b, γ and β stand at theta[start:]. b cancels, but what is not finite in it must come through.
-    The norm, scale and shift, repeats for all pixels of a row.
+    b, γ and β are at theta[start:]. b cancels, but must come through where it is not finite. The
+    norm, scale and shift, repeats for all pixels of a row.
     """
     count, columns = y.shape
     mean, variance = np.zeros(columns), np.zeros(columns)
@@ -226,7 +226,7 @@ def activate(y, norm, rows, x):
 
 @compiled
 def keep(values, to):
-    """A copy. Assigning arrays takes Numba 8 s to compile, because of an error message."""
+    """Copies. Assigning arrays takes Numba 8 s to compile, because of an error message."""
     for j in range(values.size):
         to[j] = values[j]
 
@@ -235,7 +235,7 @@ def keep(values, to):
 def adapt(theta, reference, work, norms):
     """Fills the norms from the reference batch, (n, pixels), layer by layer.
 
-    The last one then stands in `work` as if it were the observation before the first.
+    The batch's last observation stays in `work`, as if it came just before the first.
     """
     n = len(reference)
     new = np.empty((n, SIDES[1], SIDES[1]), np.uint8)

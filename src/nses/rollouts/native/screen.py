@@ -95,7 +95,7 @@ class Scanner:
 
     def take(self, screens: NDArray[np.uint8], frames: NDArray[np.uint8]) -> None:
         """Adds the image of two screens, (2, height, 160), to frames, (4, 84, 84), as the last."""
-        assert screens.shape == (2, *self.shape)  # compiled code does not look where arrays end
+        assert screens.shape == (2, *self.shape)  # compiled code does not check bounds
         assert frames.shape == (STACK, SIDE, SIDE)
         take(screens, frames, *self.film)
 
@@ -109,7 +109,7 @@ def take(screens, frames, seen, grey, luma, image, top, down, left, across):
 
 @compiled
 def push(image, frames):
-    """The oldest frame goes. Slices would be copied first, for fear of overlap."""
+    """Drops the oldest frame. Slices would be copied first, in case they overlap."""
     new, all_frames = image.reshape(-1).view(np.uint64), frames.reshape(-1).view(np.uint64)
     kept = all_frames.size - new.size
     for i in range(kept):
@@ -120,7 +120,7 @@ def push(image, frames):
 
 @compiled
 def renew(first, second, seen_first, seen_second, grey, luma):
-    """Brings `luma` up to date, in words of eight bytes; tells which rows changed."""
+    """Brings `luma` up to date, in words of eight bytes; returns which rows changed."""
     changed = np.empty(len(luma), np.bool_)
     new, other_new = first.view(np.uint64), second.view(np.uint64)
     old, other_old = seen_first.view(np.uint64), seen_second.view(np.uint64)

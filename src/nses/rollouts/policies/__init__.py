@@ -13,8 +13,8 @@ from nses.errors import UsageError
 class Policy(Protocol):
     """A plug-in: `nses.train(task, policy=...)` takes one, `nses.check_policy` tests one.
 
-    It goes to the workers by cloudpickle, and belongs to a run as its task does: to look at or to
-    continue the run, bring an equal one along.
+    cloudpickle sends it to the workers. It belongs to a run just as the task does: pass an equal
+    one again to load or resume the run.
     """
 
     @property
@@ -41,15 +41,15 @@ class Policy(Protocol):
     ) -> Callable[[NDArray[np.float64]], NDArray[np.float32]]:
         """From flat observations to outputs, one number per action dimension or choice.
 
-        Called once at the beginning of every episode: what a policy remembers from step to step
-        belongs into the function that is returned, and begins anew with it. Several may be in
-        use at a time.
+        Called once at the beginning of every episode. What a policy remembers from step to step
+        belongs in the function it returns, so that it starts afresh. Several such functions may
+        be in use at once.
         """
         ...
 
 
 def check_theta(theta: NDArray[np.float32], size: int) -> None:
-    """UsageError unless theta is (size,): compiled code does not look where an array ends."""
+    """UsageError unless theta is (size,): compiled code does not check bounds."""
     if np.shape(theta) != (size,):
         raise UsageError(
             f"a policy of {size:,} parameters takes theta of shape ({size},), "

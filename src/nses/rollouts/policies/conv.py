@@ -27,15 +27,15 @@ from nses.rollouts.policies import check_theta
 Vector = NDArray[np.float32]
 PIXELS = (SIDES[0], SIDES[0], CHANNELS)
 FRAMES = (CHANNELS, SIDES[0], SIDES[0])
-FIELDS = (8 * 8, 4 * 4, 1)  # pixels that a unit sees: a weight is used by as many outputs
+FIELDS = (8 * 8, 4 * 4, 1)  # pixels that a unit sees, for Xavier's fan out
 
 
 @dataclass(frozen=True, eq=False)
 class Conv:
     """84 × 84 × 4 → 16 filters 8 × 8 / 4 → 32 filters 4 × 4 / 2 → 256 → one logit per action.
 
-    Virtual batch norm takes its moments from `reference`, (n, 84, 84, 4), n = 128 in the paper:
-    it passes once through every bound network, and what is observed later does not change them.
+    Virtual batch norm takes its moments from `reference`, (n, 84, 84, 4), n = 128 in the paper. It
+    passes once through every network that is bound; later observations do not change the moments.
 
     theta is W, b, γ, β of each hidden layer in turn, then W, b of the last. A W has one row per
     input, in the order (row, column, channel), and one column per unit.
@@ -66,7 +66,7 @@ class Conv:
 
     @property
     def moments_size(self) -> int:
-        """None: the reference batch is all that inputs are compared with."""
+        """None: inputs are normalized by the reference batch alone."""
         return 0
 
     def init(self, rng: np.random.Generator) -> Vector:
@@ -85,7 +85,7 @@ class Conv:
         return self._bind(theta, see_pixels, (self.observation_size,))
 
     def bind_frames(self, theta: Vector) -> Callable[[NDArray[np.uint8]], NDArray[np.float32]]:
-        """The same for four frames as they come from an emulator, (4, 84, 84), the oldest first."""
+        """The same for an emulator's four frames, (4, 84, 84), the oldest first."""
         return self._bind(theta, see_frames, FRAMES)
 
     def _bind(

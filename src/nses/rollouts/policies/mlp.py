@@ -42,7 +42,7 @@ class MLP:
 
     @property
     def moments_size(self) -> int:
-        """All of them. Without `normalize` they stay as they began, and runs store them still."""
+        """All of them. Without `normalize` they never change, but runs store them all the same."""
         return self.sizes[0]
 
     @cached_property
