@@ -1,10 +1,12 @@
 """The examples run and show what they say they show."""
 
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -27,6 +29,20 @@ def test_ask_tell_finds_the_higher_hill_with_novelty_only(tmp_path):
 @pytest.mark.slow
 def test_a_loop_of_your_own_leaves_the_trap(tmp_path):
     assert "out of the trap in generation" in output_of("own_loop.py", tmp_path)
+
+
+def test_only_the_long_way_through_the_maze_leads_to_the_goal():
+    environment = runpy.run_path(str(EXAMPLES / "maze.py"))["Maze"]()
+
+    def found(*way):
+        environment.reset(seed=0)
+        steps = (environment.step(np.array(d)) for d, n in way for _ in range(n))
+        return any(terminated and reward > 9 for _, reward, terminated, _, _ in steps)
+
+    right, up, down = (1.0, 0.0), (0.0, -1.0), (0.0, 1.0)
+    assert not found((right, 40))
+    assert not found((down, 20), (right, 40))
+    assert found((up, 20), (right, 40), (down, 20))
 
 
 @pytest.mark.slow
