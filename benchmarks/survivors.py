@@ -10,6 +10,7 @@ VALID = "valid = np.repeat((np.isfinite(f) & np.isfinite(N)).reshape({}, 2).all(
 THREADS = "threads: int = {}  # for the gradient sum; any number gives the same bits"
 NOBODY = "NOTHING = archive.empty({})  # to measure N against where nobody looks at it"
 RETEST = "return self.evaluate(Candidates(best.theta, best.moments, seeds), archive.empty({}))"
+SPARE = "spare room, which nobody reads"
 WIDTH = "an archive without entries has no width to speak of"
 
 
@@ -19,7 +20,10 @@ def changed(line: str, before: str, after: str) -> str:
 
 REASONS = {
     changed(KEEP, "0.0", "1.0"): "a weight that never moves ignores the gain",
-    changed(GROWN, "64", "65"): "spare room, which nobody reads",
+    changed(GROWN, "64", "65"): SPARE,
+    changed(GROWN.format(64).replace("2 *", "{} *"), "2", "3"): SPARE,
+    changed("if total {} len(buffer.data):", ">", ">="): SPARE,
+    changed("self.treed = {}", "0", "1"): "counts the rows of a tree, and there is no tree yet",
     changed(VALID, "-1", "-2"): "NumPy takes any negative size for the unknown one",
     changed(THREADS, "1", "2"): "as the comment says",
     changed(NOBODY, "0", "1"): WIDTH,

@@ -27,6 +27,20 @@ def test_appending_does_not_copy_what_is_there():
     assert np.shares_memory(A.rows, longer.rows)
 
 
+def test_the_storage_doubles_so_that_appending_seldom_copies():
+    A, moved = archive_of([[0.0, 0.0]]), 0
+    for i in range(1000):
+        before = A.rows.ctypes.data
+        A = A.append([[float(i), 1.0]])
+        moved += A.rows.ctypes.data != before
+    assert moved <= 6
+
+
+def test_rows_cannot_be_written():
+    with pytest.raises(ValueError, match="read-only"):
+        archive_of([[1.0, 2.0]]).rows[0] = 3.0
+
+
 def test_an_archive_extends_its_earlier_values_but_not_a_branch():
     A = archive_of([[0.0, 0.0]])
     left, right = A.append([1.0, 0.0]), A.append([0.0, 1.0])
