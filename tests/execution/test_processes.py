@@ -27,6 +27,7 @@ from batches import (
 from environments import dawdle, drift, faulty, late_start, sleep_long, use_a_program, wait_for_lock
 from nses.core.novelty import TREE_FROM
 from nses.errors import TaskBroken
+from nses.execution.pool import Pool
 from nses.execution.processes import Processes
 from nses.execution.runner import Plan
 from nses.rollouts.episode import Interrupted
@@ -213,7 +214,7 @@ def open_files() -> int:
 def test_close_leaves_no_process_and_no_descriptor_behind():
     gc.collect()
     files, children = open_files(), psutil.Process().children(recursive=True)
-    evaluate = Processes(HEALTHY, TABLE.size, capacity=64, workers=2)
+    evaluate = Processes(Pool(HEALTHY, TABLE.size, capacity=64, workers=2))
     evaluate.noise[:] = TABLE
     evaluate(perturbed(HEALTHY), A)
     assert len(psutil.Process().children()) == len(children) + 2
@@ -239,7 +240,7 @@ def test_a_task_that_cannot_be_sent_is_refused_before_anything_is_started():
     lock = threading.Lock()
     plan = plan_of(drift().revised(make=lambda: lock and environments.Drift()))
     with pytest.raises(ValueError, match=r"cannot be sent to worker processes.*lock"):
-        Processes(plan, TABLE.size, capacity=64, workers=1)
+        Pool(plan, TABLE.size, capacity=64, workers=1)
     assert open_files() == files
 
 
@@ -293,7 +294,7 @@ print("the same")
 @pytest.mark.parametrize("end", ["evaluate.close()", "sys.exit(0)", "evaluate(perturbed(plan), A)"])
 def test_programs_end_without_noise_whenever_they_end(tmp_path: Path, end: str):
     text = f"""{SCRIPT}
-evaluate = Processes(plan, TABLE.size, capacity=64, workers=2)
+evaluate = Processes(Pool(plan, TABLE.size, capacity=64, workers=2))
 {end}
 """
     done = subprocess.run(**program(tmp_path, text), text=True, timeout=4 * SOON, check=False)

@@ -16,6 +16,7 @@ from nses.core.moments import initial
 from nses.core.seeding import Purpose, generator
 from nses.core.traces import is_trace
 from nses.core.values import Candidates, Evaluation
+from nses.execution.pool import Pool
 from nses.execution.processes import Processes
 from nses.execution.runner import Plan
 from nses.execution.serial import Serial
@@ -65,7 +66,8 @@ def serially(plan: Plan, candidates: Candidates, A: Archive) -> Evaluation:
 
 @contextmanager
 def processes(plan: Plan, workers: int = 2, **settings: Any) -> Iterator[Processes]:
-    with Processes(plan, TABLE.size, **{"capacity": 64, **settings}, workers=workers) as evaluate:
+    pool = Pool(plan, TABLE.size, **{"capacity": 64, **settings}, workers=workers)
+    with Processes(pool) as evaluate:
         evaluate.noise[:] = TABLE
         yield evaluate
 

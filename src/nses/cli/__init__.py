@@ -29,7 +29,7 @@ COMMANDS = {
     "evaluate": Command("RUN", "play fresh episodes with a trained policy", True),
     "replay": Command("RUN", "rebuild a past policy from the log and play it", True),
     "render": Command("RUN", "film a policy, or all members side by side"),
-    "compare": Command("RUN...", "compare runs: tables, tests, curves and a page"),
+    "compare": Command("DIR...", "compare runs: tables, tests, curves and a page"),
     "reproduce": Command("TASK", "train all four algorithms on several seeds; compare"),
     "export": Command("RUN", "write a policy as an ONNX file with a model card"),
     "watch": Command("DIR", "serve a live page of runs while they train"),

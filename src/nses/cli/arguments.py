@@ -22,6 +22,16 @@ RunDirectory = Annotated[
     str, tyro.conf.Positional, tyro.conf.arg(metavar="RUN", help="The run directory.")
 ]
 
+RunDirectories = Annotated[
+    tuple[str, ...],
+    tyro.conf.Positional,
+    tyro.conf.arg(
+        metavar="DIR...",
+        help="Run directories, or directories that contain runs.",
+        help_behavior_hint="(required)",
+    ),
+]
+
 TASK_HELP = "A name from 'nses tasks', a Gymnasium id, or module:attribute."
 
 POLICY_HELP = (
@@ -32,6 +42,13 @@ PolicyName = Annotated[str, tyro.conf.arg(metavar="POLICY", help=POLICY_HELP)]
 
 # A list that is empty unless given: tyro alone would say "(default: )".
 ListOfText = Annotated[tuple[str, ...], tyro.conf.arg(help_behavior_hint="(default: none)")]
+
+
+def required(directories: tuple[str, ...], command: str) -> tuple[str, ...]:
+    """The directories, if there are any: tyro would accept none."""
+    if not directories:
+        raise UsageError(f"'nses {command}' needs a directory of runs, as in: nses {command} runs")
+    return directories
 
 
 @dataclass(frozen=True)

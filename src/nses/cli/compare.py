@@ -7,8 +7,7 @@ from typing import Annotated
 
 import tyro
 
-from nses.cli.arguments import parse, terminal
-from nses.errors import UsageError
+from nses.cli.arguments import RunDirectories, parse, required, terminal
 from nses.words import say
 
 OUTPUT = "comparison"  # the directory, if the user names none
@@ -16,15 +15,7 @@ OUTPUT = "comparison"  # the directory, if the user names none
 
 @dataclass(frozen=True)
 class Arguments:
-    runs: Annotated[
-        tuple[str, ...],
-        tyro.conf.Positional,
-        tyro.conf.arg(
-            metavar="RUN...",
-            help="Run directories, or directories that contain runs.",
-            help_behavior_hint="(required)",
-        ),
-    ]
+    directories: RunDirectories
     output: Annotated[
         str | None,
         tyro.conf.arg(
@@ -38,18 +29,17 @@ class Arguments:
 
 def command(argv: list[str]) -> int:
     given = parse(Arguments, argv, "compare", "Compare runs: medians, intervals, tests, curves.")
+    directories = required(given.directories, "compare")
     from nses.experiment.analysis.comparison import contests_of
     from nses.experiment.analysis.gather import gathered
     from nses.experiment.runs.run import REPORT
     from nses.experiment.runs.storage import contained
     from nses.experiment.showing.publish import draw_run, publish
 
-    if not given.runs:
-        raise UsageError("'nses compare' needs a directory of runs, as in: nses compare runs")
     console = terminal()
-    stories, left_out = gathered(given.runs)
+    stories, left_out = gathered(directories)
     runs = [story.run for story in stories]
-    several = given.runs[0] if len(given.runs) == 1 else OUTPUT
+    several = directories[0] if len(directories) == 1 else OUTPUT
     output = Path(given.output or (several if len(runs) > 1 else runs[0].path / OUTPUT))
     if output.name == OUTPUT and given.output is None:  # our own choice must stay inside its parent
         contained(output.parent, OUTPUT)

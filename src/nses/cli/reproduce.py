@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import tyro
 
 from nses.cli.arguments import ListOfText, parse, terminal
+from nses.experiment.settings.setting import RecipeName
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Arguments:
             "its study of how fast the weight adapts.",
         ),
     ]
-    recipe: Literal["paper", "authors", "laptop", "smoke"] = "laptop"
+    recipe: RecipeName = "laptop"
     """The settings of every run."""
     runs: int | None = None
     """Seeds per algorithm. If not given: as many as the paper has for its recipe (10 for a body, 5

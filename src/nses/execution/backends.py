@@ -8,7 +8,7 @@ from nses.core.archive import Archive
 from nses.core.noise import Epsilon, Table
 from nses.core.values import Candidates, Evaluation, Floats
 from nses.execution.cpus import usable_cpus
-from nses.execution.pool import DEADLINE
+from nses.execution.pool import DEADLINE, Pool
 from nses.execution.processes import Processes
 from nses.execution.runner import Plan
 from nses.execution.serial import Serial
@@ -65,7 +65,7 @@ def _serial(plan: Plan, setup: Setup) -> Backend:
 
 
 def _processes(plan: Plan, setup: Setup) -> Backend:
-    return Processes(
+    pool = Pool(
         plan,
         setup.noise_size,
         capacity=setup.capacity,
@@ -73,6 +73,7 @@ def _processes(plan: Plan, setup: Setup) -> Backend:
         deadline=setup.deadline,
         should_stop=setup.should_stop,
     )
+    return Processes(pool)
 
 
 def _ray(plan: Plan, setup: Setup) -> Backend:

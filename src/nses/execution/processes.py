@@ -1,6 +1,5 @@
 """Episodes in worker processes on this machine."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from nses.core.archive import Archive
@@ -9,43 +8,23 @@ from nses.core.values import Candidates, Evaluation
 from nses.execution.evaluator import Judge, evaluate_in_parts
 from nses.execution.job import Job, Rows, earlier, job_of
 from nses.execution.ledger import units_of
-from nses.execution.pool import DEADLINE, Pool
-from nses.execution.runner import Plan
-from nses.rollouts.episode import never
+from nses.execution.pool import Pool
 
 
 class Processes:
     """An `Evaluate` that owns a pool of workers; close it, or use it as a context manager.
 
-    `noise` is a table of `noise_size` numbers in memory shared with the workers. The caller fills
-    it before the first call.
+    `noise` is in memory shared with the workers. The caller fills it before the first call.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        noise_size: int,
-        *,
-        capacity: int,
-        workers: int | None = None,
-        deadline: float = DEADLINE,
-        should_stop: Callable[[], bool] = never,
-    ):
-        self.plan, self.judge = plan, Judge()
-        self.pool = Pool(
-            plan,
-            noise_size,
-            capacity=capacity,
-            workers=workers,
-            deadline=deadline,
-            should_stop=should_stop,
-        )
-        self.noise: Table = self.pool.noise
+    def __init__(self, pool: Pool):
+        self.pool, self.judge = pool, Judge()
+        self.noise: Table = pool.noise
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
         """The same result as the serial evaluator's, to the bit."""
         job = job_of(candidates, archive)
-        return evaluate_in_parts(job, self.pool.capacity, self._run, self.plan, self.judge)
+        return evaluate_in_parts(job, self.pool.capacity, self._run, self.pool.plan, self.judge)
 
     def _run(self, job: Job) -> tuple[Rows, int]:
         """The rows, which are views of shared memory, and how many workers were replaced."""

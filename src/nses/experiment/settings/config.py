@@ -15,6 +15,7 @@ from nses.execution.backends import BACKENDS
 from nses.experiment.settings.rules import even, layers
 from nses.experiment.settings.setting import (
     Kind,
+    RecipeName,
     Setting,
     declared,
     describe,
@@ -54,9 +55,7 @@ class Config:
 
     algorithm: str = setting("nsra-es", experiment=True, among=ALGORITHMS)
     """Reward only, novelty only, both in equal parts, or both with a weight that adapts."""
-    recipe: Literal["paper", "authors", "laptop", "smoke"] = setting(
-        "laptop", experiment=True, changes=True
-    )
+    recipe: RecipeName = setting("laptop", experiment=True, changes=True)  # noqa: RUF009  (a field)
     """Where the settings that are not given come from."""
     seed: int = setting(0, experiment=True, at_least=0, at_most=2**63 - 1)
     """The same seed gives the same run, bit for bit."""

@@ -13,6 +13,9 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 T = TypeVar("T")
 
+# Here, where the command line finds them without importing all settings.
+RecipeName = Literal["paper", "authors", "laptop", "smoke"]
+
 
 class Kind(Enum):
     RUN = "makes it another run"
