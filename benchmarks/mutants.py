@@ -7,10 +7,6 @@ which `benchmarks/survivors.py` then explains.
 
 import argparse
 import ast
-import os
-import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,12 +18,7 @@ from queue import SimpleQueue
 from random import Random
 
 from benchmarks.survivors import REASONS
-
-ROOT = Path(__file__).parents[1]
-CORE = Path("src/nses/core")
-COPIED = ("src", "tests", "examples", "benchmarks", "pyproject.toml")
-ORACLES = ("tests/core", "tests/test_authors_numbers.py")
-LONGEST = 900.0  # seconds of a mutant's tests; one that hangs is noticed, too
+from benchmarks.trial import CORE, ROOT, Trial
 
 OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Add: ("+", "-"),
@@ -160,72 +151,6 @@ def _names_a_type(node: ast.AST) -> bool:
             return False
 
 
-class Bench:
-    """A copy of the project in which one mutant at a time is tried."""
-
-    def __init__(self, place: Path, cache: Path):
-        self.place = place
-        for name in COPIED:
-            source = ROOT / name
-            copy = shutil.copytree if source.is_dir() else shutil.copy2
-            copy(source, place / name)
-        for folder in [*place.rglob("__pycache__")]:
-            shutil.rmtree(folder)
-        self.environment = {
-            **os.environ,
-            "PYTHONPATH": str(place / "src"),
-            "PYTHONDONTWRITEBYTECODE": "1",  # files change within a second and keep their size
-            "NUMBA_CACHE_DIR": str(cache),
-        }
-        self.compiled = cache / "nses" / "compiled"
-        if not self.passes([*ORACLES]):
-            raise SystemExit("the tests fail without any mutant: mend them first.")
-        self.warm = self.key()
-
-    def key(self) -> str:
-        """The name of the directory that this version of `core` caches its compiled code in."""
-        code = "from nses.core.compiled import key; print(key())"
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=self.environment, capture_output=True, text=True
-        )
-        return done.stdout.strip()
-
-    def kills(self, mutant: Mutant) -> bool:
-        file = self.place / CORE / mutant.file
-        kept = file.with_suffix(".kept")
-        shutil.copy2(file, kept)
-        try:
-            file.write_text(mutant.text)
-            self.share(mutant.file)
-            twin = f"tests/core/test_{mutant.file}"
-            return not (self.passes([twin]) and self.passes([*ORACLES, f"--deselect={twin}"]))
-        finally:
-            kept.replace(file)  # with its time: what was compiled from it is valid again
-
-    def share(self, file: str) -> None:
-        """Spares compiling again what the mutant does not touch. Numba itself sees edited files."""
-        if file in ("moments.py", "compiled.py"):  # constants of it are compiled into other files
-            return
-        directory = self.compiled / self.key()
-        if directory.name and not directory.exists():
-            directory.symlink_to(self.compiled / self.warm)
-
-    def passes(self, tests: list[str]) -> bool:
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
-        try:
-            done = subprocess.run(
-                [*command, *tests],
-                cwd=self.place,
-                env=self.environment,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=LONGEST,
-            )
-        except subprocess.TimeoutExpired:
-            return False
-        return done.returncode == 0
-
-
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser("python -m benchmarks mutants", description=__doc__)
     parser.add_argument("--sample", type=int, help="try so many, chosen by the seed (all)")
@@ -246,18 +171,18 @@ def main(arguments: list[str]) -> int:
 
 def tried(mutants: list[Mutant], place: Path, workers: int) -> list[Mutant]:
     """Those that the tests let pass."""
-    free: SimpleQueue[Bench] = SimpleQueue()
+    free: SimpleQueue[Trial] = SimpleQueue()
     begin = time.monotonic()
     for i in range(workers):
-        free.put(Bench(_made(place / str(i)), place / f"cache-{i}"))
+        free.put(Trial(_made(place / str(i)), place / f"cache-{i}"))
 
     def try_one(numbered: tuple[int, Mutant]) -> bool:
         i, mutant = numbered
-        bench = free.get()
+        trial = free.get()
         try:
-            killed = bench.kills(mutant)
+            killed = trial.kills(mutant.file, mutant.text)
         finally:
-            free.put(bench)
+            free.put(trial)
         if not killed:
             known = "explained" if mutant.name in REASONS else "SURVIVED"
             print(f"{known}: {mutant.file}:{mutant.line}: {mutant.name}", flush=True)
@@ -267,6 +192,8 @@ def tried(mutants: list[Mutant], place: Path, workers: int) -> list[Mutant]:
 
     with ThreadPoolExecutor(workers) as pool:
         killed = list(pool.map(try_one, enumerate(mutants)))
+    for _ in range(workers):
+        free.get().close()
     return [mutant for mutant, dead in zip(mutants, killed, strict=True) if not dead]
 
 
