@@ -11,6 +11,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 from nses.core.values import State
+from nses.experiment.analysis.diagnosis import diagnosed
+from nses.experiment.analysis.stories import story_of
 from nses.experiment.runs.run import CURVE, REPORT, Run
 from nses.experiment.settings.config import Config
 from nses.experiment.showing.results import certainty, in_variations, retest_of
@@ -105,3 +107,5 @@ def show_end(run: Run, console: Console) -> None:
         lines["curves"] = f"tensorboard --logdir {directory}/tensorboard"
     for name, text in lines.items():
         say(console, name, text)
+    for sentence in diagnosed(story_of(run)):
+        say(console, "diagnosis", sentence)

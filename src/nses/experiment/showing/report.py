@@ -6,6 +6,7 @@ from pathlib import Path
 
 from nses import __version__
 from nses.experiment.analysis.comparison import Contest
+from nses.experiment.analysis.diagnosis import diagnosed
 from nses.experiment.analysis.groups import Group
 from nses.experiment.analysis.stories import AXES, Story, story_of
 from nses.experiment.runs.run import REPORT, Run
@@ -118,7 +119,7 @@ def _run_head(story: Story) -> list[Markup]:
     ]
     badge = element("p", element("span", state.text, class_=f"state {state.kind}"))
     header = element("header", element("h1", _title(story.run)), badge)
-    return [header, element("dl", *cells, class_="facts")]
+    return [header, element("dl", *cells, class_="facts"), *_notes(diagnosed(story))]
 
 
 def _facts(story: Story) -> dict[str, tuple[str, str]]:
