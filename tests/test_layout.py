@@ -31,6 +31,7 @@ ELSEWHERE = {
     "experiment/fleet.py": "experiment/test_reproduce.py",
     "experiment/runs/history.py": "experiment/runs/test_replay.py",
     "experiment/settings/build.py": "experiment/test_train.py",
+    "experiment/settings/values.py": "experiment/settings/test_config.py",
     "experiment/showing/cells.py": "experiment/showing/test_tables.py",
     "experiment/showing/info.py": "experiment/showing/test_terminal.py",
     "experiment/showing/made.py": "experiment/showing/test_report.py",

@@ -196,9 +196,9 @@ def test_e6_an_unsupported_space_is_named_before_the_first_step():
     class Odd(Corridor):
         def __init__(self):
             super().__init__()
-            self.action_space = spaces.MultiBinary(2)
+            self.action_space = spaces.Text(2)
 
-    with pytest.raises(ValueError, match=r"got MultiBinary\(2\)"):
+    with pytest.raises(ValueError, match="got Text"):
         player(corridor(make=Odd), MLP((2, 2)))
 
 

@@ -71,18 +71,72 @@ def test_e6_an_unsupported_observation_space_is_named(space):
 @pytest.mark.parametrize(
     "space",
     [
-        spaces.MultiDiscrete([2, 3]),
-        spaces.MultiBinary(2),
         spaces.Box(0, 9, (2,), np.int64),
-        spaces.Dict({"a": spaces.Discrete(2)}),
-        spaces.Tuple([spaces.Discrete(2)]),
+        spaces.Text(3),
+        spaces.Dict({"a": spaces.Discrete(2), "b": spaces.Text(3)}),
+        spaces.Tuple([]),
     ],
     ids=lambda space: type(space).__name__,
 )
 def test_e6_an_unsupported_action_space_is_named(space):
-    with pytest.raises(ValueError, match="Discrete space or a Box of floats") as error:
+    with pytest.raises(ValueError, match="actions must come from a Discrete") as error:
         output_of(space)
-    assert str(space) in str(error.value)
+    assert str(space) in str(error.value) or "Text" in str(error.value)
+
+
+@pytest.mark.parametrize("kind", [spaces.Text(5), spaces.Graph(spaces.Box(-1, 1, (2,)), None)])
+def test_e6_an_entry_without_numbers_is_named_with_those_that_have_some(kind):
+    space = spaces.Dict(
+        {"goal": kind, "place": spaces.Box(-1, 1, (2,)), "door": spaces.Discrete(2)}
+    )
+    with pytest.raises(ValueError, match=r"the entry 'goal'.*--observation door,place"):
+        input_of(space)
+
+
+def test_e6_a_foreign_space_inside_a_dictionary_is_named():
+    class Mission(spaces.Space):
+        pass
+
+    inner = spaces.Dict({"a": Mission(), "b": spaces.Discrete(2)})
+    with pytest.raises(ValueError, match=r"the entry 'in.a'.*got Mission.*--observation out"):
+        input_of(spaces.Dict({"in": inner, "out": spaces.Discrete(2)}))
+
+
+ACTIONS = {
+    "bits": (spaces.MultiBinary(3), [0.1, -0.1, 0.0], [1, 0, 0]),
+    "a grid of bits": (spaces.MultiBinary([1, 2]), [-1.0, 1.0], [[0, 1]]),
+    "choices": (spaces.MultiDiscrete([2, 3]), [0.0, 1.0, 5.0, 9.0, 7.0], [1, 1]),
+    "a grid of choices": (
+        spaces.MultiDiscrete([[2], [2]], start=[[5], [-1]]), [0.0, 1.0, 1.0, 0.0], [[6], [-1]]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_several_choices_are_made_from_groups_of_outputs(name):
+    space, y, expected = ACTIONS[name]
+    outputs = output_of(space)
+    action = outputs.act(np.array(y, np.float32))
+    assert outputs.size == len(y)
+    assert not outputs.continuous
+    assert space.contains(action)
+    assert action.tolist() == expected
+
+
+def test_compound_actions_take_their_outputs_in_order_and_noise_only_for_numbers():
+    space = spaces.Dict(
+        {
+            "turn": spaces.Box(-1, 1, (1,)),
+            "hand": spaces.Tuple([spaces.Discrete(2), spaces.MultiBinary(1)]),
+        }
+    )
+    outputs = output_of(space)
+    action = outputs.act(np.array([0.0, 1.0, -1.0, 0.5], np.float32))
+    assert space.contains(action)
+    assert action["hand"] == (1, np.array([0]))
+    assert action["turn"].tolist() == [0.5]
+    assert outputs.continuous
+    assert outputs.noisy.tolist() == [0, 0, 0, 1]
 
 
 def test_a_discrete_action_is_the_largest_output_counted_from_its_start():

@@ -32,7 +32,7 @@ RunDirectories = Annotated[
     ),
 ]
 
-TASK_HELP = "A name from 'nses tasks', a Gymnasium id, or module:attribute."
+TASK_HELP = "A name from 'nses tasks', a Gymnasium id, module:Id-v0, or module:attribute."
 
 POLICY_HELP = (
     "best, final (the member updated last), member:I, generation:G (the member updated in that "
@@ -42,6 +42,13 @@ PolicyName = Annotated[str, tyro.conf.arg(metavar="POLICY", help=POLICY_HELP)]
 
 # A list that is empty unless given: tyro alone would say "(default: )".
 ListOfText = Annotated[tuple[str, ...], tyro.conf.arg(help_behavior_hint="(default: none)")]
+
+# `--import a --import b`; the word itself is no name in Python.
+Modules = Annotated[
+    tuple[str, ...],
+    tyro.conf.arg(name="import", metavar="MODULE", help_behavior_hint="(default: none)"),
+    tyro.conf.UseAppendAction,
+]
 
 
 def required(directories: tuple[str, ...], command: str) -> tuple[str, ...]:
@@ -163,6 +170,7 @@ def configuration_and(
             ),
         ] = ""
         environment: ListOfText = ()
+        imports: Modules = ()
 
     def arguments(config: Config) -> Arguments:
         return Arguments(**{f.name: getattr(config, f.name) for f in fields(Config)})

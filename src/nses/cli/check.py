@@ -5,7 +5,7 @@ from typing import Annotated
 
 import tyro
 
-from nses.cli.arguments import TASK_HELP, ListOfText, parse, terminal
+from nses.cli.arguments import TASK_HELP, ListOfText, Modules, parse, terminal
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,10 @@ class Arguments:
     """Step limit of an episode, where the environment has none or a longer one."""
     environment: ListOfText = ()
     """Arguments of the environment, as NAME=VALUE."""
+    observation: str | None = None
+    """Which entries of the observation to use, if it is a Dict or Tuple: KEY,KEY or 0,1."""
+    imports: Modules = ()
+    """A module to import first, which may register environments; can be given several times."""
     deadline: float = 300.0
     """Seconds after which the environment counts as hanging."""
 

@@ -204,6 +204,18 @@ def load_attribute(name: str, role: str) -> Any:
     return found
 
 
+def imported(name: str) -> ModuleType:
+    """A module; UsageError if it cannot be imported, whatever it does then."""
+    try:
+        with errors_only():
+            return _module(name)
+    except Exception as error:
+        raise UsageError(
+            f"cannot import module {name!r}: {type(error).__name__}: {error}. It must be "
+            "importable from here (current directory or PYTHONPATH)."
+        ) from error
+
+
 def _module(name: str) -> ModuleType:
     """A module on the path, or else in the working directory.
 

@@ -91,11 +91,15 @@ class ActionNoise:
             return np.empty((0, self.size), np.float32)
         return self.rng.standard_normal((steps, self.size), np.float32) * self.scale
 
-    def rows(self) -> Iterator[NDArray[np.float32]]:
-        """The noise step by step, drawn as needed, because most episodes end early."""
+    def rows(self, scale: NDArray[np.float32] | None = None) -> Iterator[NDArray[np.float32]]:
+        """The noise step by step, drawn as needed, because most episodes end early.
+
+        The scale of each number comes on top, for actions that are only partly continuous.
+        """
         steps = FIRST_SLICE
         while True:
-            yield from self.draw(steps)
+            drawn = self.draw(steps)
+            yield from drawn if scale is None else drawn * scale
             steps = min(2 * steps, SLICE)
 
 
@@ -146,7 +150,7 @@ class GymnasiumPlayer:
         flatten, step = self.input.flatten, self.environment.step
         limit = self.task.step_limit
         noisy = self.output.continuous and action_noise != 0.0
-        noise = ActionNoise(seed, action_noise, self.output.size).rows()
+        noise = ActionNoise(seed, action_noise, self.output.size).rows(self.output.noisy)
         record = self.task.behavior.record(limit)
         sums = np.zeros((2, self.input.size))
         total, length, end = 0.0, 0, False

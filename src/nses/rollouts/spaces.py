@@ -14,6 +14,8 @@ from nses.errors import UsageError
 
 Floats = NDArray[np.float64]
 
+SIMPLE = (spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete)
+
 
 @dataclass(frozen=True)
 class Input:
@@ -25,19 +27,46 @@ class Input:
 
 @dataclass(frozen=True, eq=False)
 class Output:
-    """Actions from the raw output of a network: the largest entry, or numbers clipped to a Box."""
+    """Actions from the raw output of a network: choices by the largest entry, numbers clipped."""
 
     size: int
     act: Callable[[NDArray[np.float32]], Any]
-    continuous: bool
+    continuous: bool  # whether any part of it is
+    # Where the noise on actions goes: 1 for a number, 0 for a choice. None if it is all the same.
+    noisy: NDArray[np.float32] | None = None
 
 
 def input_of(space: spaces.Space[Any]) -> Input:
     """How to flatten observations of a space."""
+    _refuse_entries(space)
     found = _input_of(space)
     if found.size < 1:
         raise UsageError(f"observations must have at least one number, got {space}.")
     return found
+
+
+def _refuse_entries(space: spaces.Space[Any]) -> None:
+    """UsageError if a part of a space does not flatten to numbers; names the part."""
+    refused = [leaf for leaf in leaves(space, "") if not isinstance(leaf.space, SIMPLE)]
+    if not refused:
+        return
+    bad = refused[0]
+    name, kind = bad.name.removeprefix("."), type(bad.space).__name__
+    entry = f"the entry {name!r} of observations" if name else "observations"
+    others = [key for key, part in entries(space).items() if _is_simple(part)]
+    chosen = ",".join(others)
+    do = (
+        f"choose other entries with --observation {chosen} (observation={chosen!r})"
+        if others
+        else "wrap the environment, for example with gymnasium.wrappers.TransformObservation"
+    )
+    raise UsageError(
+        f"{entry} must come from a space that flattens to numbers, got {kind} in {space}; {do}."
+    )
+
+
+def _is_simple(space: spaces.Space[Any]) -> bool:
+    return all(isinstance(leaf.space, SIMPLE) for leaf in leaves(space, ""))
 
 
 def _input_of(space: spaces.Space[Any]) -> Input:
@@ -54,15 +83,8 @@ def _input_of(space: spaces.Space[Any]) -> Input:
                 return x
 
             return Input(n, one_hot)
-        case spaces.MultiDiscrete() | spaces.Dict() | spaces.Tuple() if space.is_np_flattenable:
-            size = spaces.flatdim(space)
-            return Input(
-                size, lambda o: np.asarray(spaces.flatten(space, o), np.float64).reshape(size)
-            )
-    raise UsageError(
-        f"observations must come from a space that flattens to numbers, got {space}; "
-        "wrap the environment, for example with gymnasium.wrappers.TransformObservation."
-    )
+    size = spaces.flatdim(space)
+    return Input(size, lambda o: np.asarray(spaces.flatten(space, o), np.float64).reshape(size))
 
 
 def output_of(space: spaces.Space[Any]) -> Output:
@@ -87,9 +109,56 @@ def _output_of(space: spaces.Space[Any]) -> Output:
                 return y if y.dtype == dtype else y.astype(dtype)
 
             return Output(int(np.prod(shape)), clip, continuous=True)
+        case spaces.MultiBinary():
+            return Output(
+                int(np.prod(space.shape)),
+                lambda y: (y.reshape(space.shape) > 0).astype(space.dtype),
+                continuous=False,
+            )
+        case spaces.MultiDiscrete():
+            return _choices(space)
+        case spaces.Dict() if space.spaces:
+            names = list(space.spaces)
+            parts = [_output_of(part) for part in space.spaces.values()]
+            return _joined(parts, lambda actions: dict(zip(names, actions, strict=True)))
+        case spaces.Tuple() if space.spaces:
+            return _joined([_output_of(part) for part in space.spaces], tuple)
     raise UsageError(
-        f"actions must come from a Discrete space or a Box of floats, got {space}; "
-        "wrap the environment, for example with gymnasium.wrappers.TransformAction."
+        "actions must come from a Discrete, MultiDiscrete or MultiBinary space, a Box of floats, "
+        f"or a Tuple or Dict of these, got {space}; wrap the environment, for example with "
+        "gymnasium.wrappers.TransformAction."
+    )
+
+
+def _choices(space: spaces.MultiDiscrete) -> Output:
+    """The largest entry of each group of outputs."""
+    n, start = space.nvec.reshape(-1), space.start.reshape(-1)
+    cuts = np.cumsum(n)[:-1]
+
+    def choose(y: NDArray[np.float32]) -> Any:
+        chosen = [group.argmax() for group in np.split(y, cuts)]
+        return (start + chosen).astype(space.dtype).reshape(space.shape)
+
+    return Output(int(n.sum()), choose, continuous=False)
+
+
+def _joined(parts: list[Output], together: Callable[[list[Any]], Any]) -> Output:
+    """The actions of several spaces, from one row of outputs."""
+    cuts = np.cumsum([part.size for part in parts])[:-1]
+
+    def act(y: NDArray[np.float32]) -> Any:
+        groups = np.split(y, cuts)
+        return together([part.act(group) for part, group in zip(parts, groups, strict=True)])
+
+    noisy = [
+        np.full(part.size, part.continuous, np.float32) if part.noisy is None else part.noisy
+        for part in parts
+    ]
+    return Output(
+        sum(part.size for part in parts),
+        act,
+        any(part.continuous for part in parts),
+        np.concatenate(noisy),
     )
 
 
@@ -117,6 +186,16 @@ def leaves(space: spaces.Space[Any], name: str, keys: tuple[Any, ...] = ()) -> l
         case _:
             return [Leaf(name, space, keys)]
     return [x for key, part in parts for x in leaves(part, f"{name}.{key}", (*keys, key))]
+
+
+def entries(space: spaces.Space[Any]) -> dict[str, spaces.Space[Any]]:
+    """The parts of a Dict or Tuple by the names that choose them; of any other space, none."""
+    match space:
+        case spaces.Dict():
+            return {str(key): part for key, part in space.spaces.items()}
+        case spaces.Tuple():
+            return {str(i): part for i, part in enumerate(space.spaces)}
+    return {}
 
 
 def describe(space: spaces.Space[Any]) -> dict[str, Any]:

@@ -98,6 +98,14 @@ class Strange(gym.Env):
         return self.observation_space.sample(), float(np.sum(action)), False, False, {}
 
 
+class Hands(Strange):
+    """Pays for a part of its action."""
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        return self.observation_space.sample(), float(np.sum(action["turn"])), False, False, {}
+
+
 LOW, HIGH = np.array([[-1.0, -np.inf, 50.0], [1.0, np.inf, 70.0]], np.float32)
 BOX = spaces.Box(LOW, HIGH)
 CHOICE = spaces.Discrete(3, start=5)
@@ -105,7 +113,8 @@ NUMBERS = spaces.Box(np.array([[-0.01, -np.inf]]), np.array([[0.01, 0.02]]), dty
 KINDS = {
     "choice to numbers": (spaces.Discrete(4, start=-2), NUMBERS),
     "digits to choice": (spaces.MultiDiscrete([[2, 3], [4, 2]]), CHOICE),
-    "bits": (spaces.MultiBinary([2, 3]), CHOICE),
+    "bits": (spaces.MultiBinary([2, 3]), spaces.MultiBinary([2, 2])),
+    "whole numbers": (spaces.Box(0, 900, (3,), np.int64), spaces.MultiDiscrete([[2], [3]])),
     "image": (spaces.Box(0, 255, (5, 4, 3), np.uint8), CHOICE),
     "scalar": (spaces.Box(-2.0, 2.0, (), np.float32), CHOICE),
     "halves": (BOX, spaces.Box(np.float16(-1), np.float16(1), (2,), np.float16)),
@@ -139,13 +148,30 @@ def test_a_dictionary_has_an_input_for_each_of_its_parts(tmp_path):
     run = train(task, tmp_path, generations=1)
     inputs = {x.name: (x.type, x.shape) for x in session_of(run).get_inputs()}
     assert inputs == {
-        "observation.a.0": ("tensor(int64)", ["N"]),
-        "observation.a.1": ("tensor(int8)", ["N", 2]),
+        "observation.a.0": ("tensor(float)", ["N"]),
+        "observation.a.1": ("tensor(float)", ["N", 2]),
         "observation.b": ("tensor(float)", ["N", 3]),
     }
     card = model_card(run, "best", 0.0, 1)
-    assert "\"observation.a.0\": np.array([observation['a'][0]], np.int64)" in card
+    assert "\"observation.a.0\": np.array([observation['a'][0]], np.float32)" in card
     assert "no command repeats it" in card
+
+
+def test_a_compound_action_has_an_output_for_each_of_its_parts(tmp_path):
+    space = spaces.Dict({"turn": NUMBERS, "hand": spaces.Tuple([CHOICE, spaces.MultiBinary(2)])})
+    task = nses.Task(
+        "hands", lambda: Hands(BOX, space), nses.make_task("CartPole-v1").behavior, step_limit=20
+    )
+    run = train(task, tmp_path, generations=1)
+    assert export(run).observations == 200
+    outputs = [(x.name, x.type, x.shape) for x in session_of(run).get_outputs()]
+    assert outputs == [
+        ("action.hand.0", "tensor(int64)", ["N"]),
+        ("action.hand.1", "tensor(int8)", ["N", 2]),
+        ("action.turn", "tensor(double)", ["N", 1, 2]),
+        ("output", "tensor(float)", ["N", 7]),
+    ]
+    assert "an array for each part of the action" in model_card(run, "best", 0.0, 1)
 
 
 def test_the_command_writes_both_files_and_says_how_exact_they_are(run, tmp_path, capsys):

@@ -19,6 +19,7 @@ from nses.experiment.settings.recipes import recipe
         ("point-trap", {"environment": {"half_width": 2.5}, "hidden": (3, 4), "sigma": 0.03}),
         ("CartPole-v1", {"behavior": "final-observation:0", "normalize": False, "max_steps": 30}),
         ("CartPole-v1", {"distance": "euclidean", "weight_per_member": True, "seed": 7}),
+        ("CartPole-v1", {"imports": ["json", "os.path"], "observation": ["image", "0"]}),
         ("atari:frostbite", {"max_steps": None}),  # where the recipe has a limit
     ],
 )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nses.errors import UsageError
 from nses.experiment.settings.config import (
     CHANGEABLE,
     SETTINGS,
@@ -154,3 +155,25 @@ def test_an_old_run_of_es_with_several_members_still_loads_and_goes_on():
     loaded = from_dict(old)
     assert loaded.members == 3
     assert changed(loaded, {"generations": 9}).members == 3
+
+
+def test_entries_of_observations_and_modules_may_be_one_or_several():
+    base = Config(task="CartPole-v1")
+    assert changed(base, {"observation": ("image", "door")}).observed == ("image", "door")
+    assert changed(base, {"observation": "image, door"}).observed == ("image", "door")
+    assert base.observed == ()
+    assert changed(base, {"imports": "a.b"}).imports == ("a.b",)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"observation": "image,,door"}, "observation must name entries"),
+        ({"observation": ""}, "observation must name entries"),
+        ({"imports": ["a b"]}, "import takes the name of a module, .* got 'a b'"),
+        ({"imports": ["../a"]}, "import takes the name of a module"),
+    ],
+)
+def test_e7_entries_and_modules_have_names(settings, words):
+    with pytest.raises(UsageError, match=words):
+        changed(Config(task="CartPole-v1"), settings)

@@ -1,5 +1,10 @@
+import sys
+from contextlib import closing
+
+import gymnasium as gym
 import pytest
 
+from nses.errors import UsageError
 from nses.rollouts.behaviors import Behavior
 from nses.rollouts.tasks.catalog import make_task
 from nses.rollouts.tasks.point import PointTrapEnv
@@ -75,3 +80,39 @@ def test_what_is_neither_task_nor_environment_is_refused():
         make_task("toys:missing")
     with pytest.raises(ValueError, match=r"takes no arguments.*got width"):
         make_task("toys:CORRIDOR", width=7.0)
+
+
+@pytest.fixture
+def register_hills(tmp_path, monkeypatch):
+    """A module that registers an environment with a step limit of 7."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "registers_hills.py").write_text(
+        "import gymnasium\n"
+        "gymnasium.register('Hills/Low-v3', 'gymnasium.envs.classic_control:CartPoleEnv',\n"
+        "                   max_episode_steps=7)\n"
+    )
+    yield
+    gym.registry.pop("Hills/Low-v3", None)
+    sys.modules.pop("registers_hills", None)
+
+
+@pytest.mark.usefixtures("register_hills")
+def test_an_id_may_come_after_the_module_that_registers_it():
+    task = make_task("registers_hills:Hills/Low-v3")
+    assert task.name == "registers_hills:Hills/Low-v3"
+    assert task.step_limit == 7
+    del sys.modules["registers_hills"], gym.registry["Hills/Low-v3"]  # as in a worker
+    with closing(task.make()) as environment:
+        assert environment.spec.id == "Hills/Low-v3"
+    assert "registers_hills" in sys.modules
+
+
+@pytest.mark.usefixtures("register_hills")
+def test_e7_an_id_that_the_module_does_not_register_is_answered_with_the_closest():
+    with pytest.raises(UsageError, match="Did you mean Hills/Low-v3"):
+        make_task("registers_hills:Hills/Lowe-v3")
+
+
+def test_e7_an_id_of_a_module_that_is_not_there_names_the_module():
+    with pytest.raises(UsageError, match="cannot import module 'no_such_module'"):
+        make_task("no_such_module:Hills/Low-v3")

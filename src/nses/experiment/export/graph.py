@@ -11,9 +11,9 @@ from nses.core.moments import CLIP
 from nses.rollouts.native import convolution as conv
 from nses.rollouts.policies.conv import Conv
 from nses.rollouts.policies.mlp import MLP
-from nses.rollouts.spaces import input_of, leaves
+from nses.rollouts.spaces import Leaf, input_of, leaves, output_of
 
-INPUT = "observation"
+INPUT, OUTPUT, ACTION = "observation", "output", "action"
 
 
 class Graph:
@@ -22,11 +22,11 @@ class Graph:
     def __init__(self) -> None:
         self.inputs, self.nodes, self.constants = [], [], []
 
-    def input(self, name: str, dtype: Any, shape: Sequence[int]) -> str:
-        from onnx import helper
+    def input(self, name: str, shape: Sequence[int]) -> str:
+        """float32, which every program has at hand, whatever the type of the space."""
+        from onnx import TensorProto, helper
 
-        kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        self.inputs.append(helper.make_tensor_value_info(name, kind, ["N", *shape]))
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", *shape]))
         return name
 
     def constant(self, value: NDArray[Any]) -> str:
@@ -51,8 +51,12 @@ class Graph:
         kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
         return self.add("Cast", x, name=name, to=kind)
 
-    def reshape(self, x: str, *shape: int) -> str:
-        return self.add("Reshape", x, np.array([-1, *shape], np.int64))
+    def reshape(self, x: str, *shape: int, name: str = "") -> str:
+        return self.add("Reshape", x, np.array([-1, *shape], np.int64), name=name)
+
+    def slice(self, x: str, start: int, end: int) -> str:
+        """Columns of a matrix."""
+        return self.add("Slice", x, np.array([start]), np.array([end]), np.array([1]))
 
 
 def flat_of(graph: Graph, space: Any) -> str:
@@ -61,17 +65,17 @@ def flat_of(graph: Graph, space: Any) -> str:
     for leaf in leaves(space, INPUT):
         match leaf.space:
             case spaces.Discrete():
-                x = graph.input(leaf.name, np.int64, ())
+                x = graph.cast(graph.input(leaf.name, ()), np.int64)
                 parts.append(_one_hot(graph, x, int(leaf.space.start), int(leaf.space.n)))
             case spaces.MultiDiscrete():
                 n, start = leaf.space.nvec.reshape(-1), leaf.space.start.reshape(-1)
-                x = graph.input(leaf.name, leaf.space.dtype, leaf.space.shape)
+                x = graph.input(leaf.name, leaf.space.shape)
                 x = graph.reshape(graph.cast(x, np.int64), n.size)
                 for i in range(n.size):
                     digit = graph.add("Gather", x, np.array(i), axis=1)
                     parts.append(_one_hot(graph, digit, int(start[i]), int(n[i])))
             case _:
-                x = graph.input(leaf.name, leaf.space.dtype, leaf.space.shape)
+                x = graph.input(leaf.name, leaf.space.shape)
                 parts.append(graph.reshape(graph.cast(x, np.float64), input_of(leaf.space).size))
     return parts[0] if len(parts) == 1 else graph.add("Concat", *parts, axis=1)
 
@@ -127,16 +131,45 @@ def conv_of(graph: Graph, policy: Conv, theta: NDArray[np.float32], x: str) -> s
     )
 
 
-def action_of(graph: Graph, space: Any) -> tuple[int, list[Any]]:
-    """Add `action`, computed from `output` like `output_of` does; returns its type and shape."""
+def actions_of(graph: Graph, space: Any) -> list[Any]:
+    """Add the action, computed from `output` like `output_of` does: an output for each part."""
+    from onnx import helper
+
+    outputs, start = [], 0
+    for leaf in leaves(space, ACTION):
+        size, y = output_of(leaf.space).size, OUTPUT
+        if leaf.keys:
+            y = graph.slice(y, start, start + size)
+        outputs.append(helper.make_tensor_value_info(leaf.name, *_action(graph, leaf, y)))
+        start += size
+    return outputs
+
+
+def _action(graph: Graph, leaf: Leaf, y: str) -> tuple[int, list[Any]]:
+    """A part of the action, from its part of the output; returns its type and shape."""
     from onnx import TensorProto, helper
 
-    if isinstance(space, spaces.Discrete):
-        index = graph.add("ArgMax", "output", axis=1, keepdims=0)
-        graph.add("Add", index, np.array(int(space.start), np.int64), name="action")
-        return TensorProto.INT64, ["N"]
-    kind = np.promote_types(np.float32, space.dtype)
-    y = graph.reshape(graph.cast("output", kind), *space.shape)
-    y = graph.add("Min", graph.add("Max", y, space.low.astype(kind)), space.high.astype(kind))
-    graph.cast(y, space.dtype, name="action")
-    return helper.np_dtype_to_tensor_dtype(np.dtype(space.dtype)), ["N", *space.shape]
+    space, dtype = leaf.space, leaf.space.dtype
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    match space:
+        case spaces.Discrete():
+            index = graph.add("ArgMax", y, axis=1, keepdims=0)
+            graph.add("Add", index, np.array(int(space.start), np.int64), name=leaf.name)
+            return TensorProto.INT64, ["N"]
+        case spaces.MultiBinary():
+            yes = graph.add("Greater", y, np.array(0, np.float32))
+            graph.reshape(graph.cast(yes, dtype), *space.shape, name=leaf.name)
+            return kind, ["N", *space.shape]
+        case spaces.MultiDiscrete():
+            ends = np.cumsum(space.nvec.reshape(-1)).tolist()
+            groups = [graph.slice(y, *ab) for ab in zip([0, *ends], ends, strict=False)]
+            chosen = [graph.add("ArgMax", group, axis=1, keepdims=1) for group in groups]
+            index = graph.add("Concat", *chosen, axis=1)
+            index = graph.add("Add", index, space.start.reshape(-1).astype(np.int64))
+            graph.reshape(graph.cast(index, dtype), *space.shape, name=leaf.name)
+            return kind, ["N", *space.shape]
+    wide = np.promote_types(np.float32, dtype)
+    y = graph.reshape(graph.cast(y, wide), *space.shape)
+    y = graph.add("Min", graph.add("Max", y, space.low.astype(wide)), space.high.astype(wide))
+    graph.cast(y, dtype, name=leaf.name)
+    return kind, ["N", *space.shape]

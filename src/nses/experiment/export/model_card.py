@@ -14,7 +14,7 @@ from nses.experiment.runs.run import Run
 from nses.experiment.settings.build import has_pixels
 from nses.experiment.settings.command import changes_of, train_command
 from nses.experiment.showing.results import certainty, episodes, in_variations, retest_of
-from nses.rollouts.spaces import leaves
+from nses.rollouts.spaces import entries, leaves
 from nses.words import short
 
 MODEL_CARD = "MODEL_CARD.md"
@@ -166,8 +166,8 @@ import numpy as np
 import onnxruntime
 
 session = onnxruntime.InferenceSession("policy.onnx", providers=["CPUExecutionProvider"])
-action, output = session.run(["action", "output"], {_inputs(run)})
-environment.step(action[0])
+{_outputs(run)}, {_inputs(run)})
+{_step(run)}
 ```
 
 With nses, from the run directory:
@@ -182,12 +182,26 @@ action = policy(observation)
 ```"""
 
 
+def _outputs(run: Run) -> str:
+    """The call of `session.run` up to its second argument, as Python."""
+    names = [leaf.name for leaf in leaves(run.facts.action_space, "action")]
+    first = "action" if names == ["action"] else "*actions"
+    return f"{first}, output = session.run({json.dumps([*names, 'output'])}"
+
+
+def _step(run: Run) -> str:
+    """What to do with the answer, as Python."""
+    if entries(run.facts.action_space):
+        return "# actions has an array for each part of the action, in the order of its space"
+    return "environment.step(action[0])"
+
+
 def _inputs(run: Run) -> str:
     """The second argument of `session.run`, as Python."""
 
     def one(leaf: Any) -> str:
         keys = "".join(f"[{key!r}]" for key in leaf.keys)
-        return f'"{leaf.name}": np.array([observation{keys}], np.{np.dtype(leaf.space.dtype)})'
+        return f'"{leaf.name}": np.array([observation{keys}], np.float32)'
 
     return (
         "{"

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 
 from nses.core.seeding import Purpose, generator
 from nses.errors import UsageError
-from nses.experiment.export.graph import INPUT, Graph, action_of, conv_of, flat_of, mlp_of
+from nses.experiment.export.graph import (
+    ACTION,
+    INPUT,
+    OUTPUT,
+    Graph,
+    actions_of,
+    conv_of,
+    flat_of,
+    mlp_of,
+)
 from nses.experiment.export.model_card import MODEL_CARD, model_card
 from nses.experiment.runs.run import Run, TrainedPolicy
 from nses.experiment.runs.storage import storing, write_atomically
@@ -46,11 +55,12 @@ class Exported:
 
 
 def feed_of(space: Any, observations: Sequence[Any]) -> Feed:
-    """Observations as the inputs of the file."""
-    return {
-        leaf.name: np.array([np.asarray(leaf.of(o), leaf.space.dtype) for o in observations])
-        for leaf in leaves(space, INPUT)
-    }
+    """Observations as the inputs of the file: float32, whatever the type of the space."""
+    with np.errstate(over="ignore"):  # what float32 cannot hold is infinite
+        return {
+            leaf.name: np.array([leaf.of(o) for o in observations]).astype(np.float32)
+            for leaf in leaves(space, INPUT)
+        }
 
 
 def model_of(run: Run, which: str = "best") -> "ModelProto":
@@ -64,7 +74,7 @@ def model_of(run: Run, which: str = "best") -> "ModelProto":
     policy = run.family
     graph = Graph()
     if isinstance(policy, Conv):
-        y = conv_of(graph, policy, theta, graph.input(INPUT, np.uint8, PIXELS))
+        y = conv_of(graph, policy, theta, graph.input(INPUT, PIXELS))
     elif not isinstance(policy, MLP):
         raise UsageError(
             f"only the built-in networks can be exported to ONNX, but {run.path} has a policy of "
@@ -73,12 +83,11 @@ def model_of(run: Run, which: str = "best") -> "ModelProto":
     else:
         mean, std = policy.standardization(moments)
         y = mlp_of(graph, policy, theta, mean, std, flat_of(graph, run.facts.observation_space))
-    graph.add("Identity", y, name="output")
-    action = action_of(graph, run.facts.action_space)
+    graph.add("Identity", y, name=OUTPUT)
     size = output_of(run.facts.action_space).size
     outputs = [
-        helper.make_tensor_value_info("action", *action),
-        helper.make_tensor_value_info("output", onnx.TensorProto.FLOAT, ["N", size]),
+        *actions_of(graph, run.facts.action_space),
+        helper.make_tensor_value_info(OUTPUT, onnx.TensorProto.FLOAT, ["N", size]),
     ]
     whole = helper.make_graph(graph.nodes, "policy", graph.inputs, outputs, graph.constants)
     model = helper.make_model(
@@ -147,25 +156,27 @@ def difference(run: Run, which: str, model: bytes, observations: Sequence[Any]) 
     options = onnxruntime.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 3, 1
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    actions, outputs = session.run(
-        ["action", "output"], feed_of(run.facts.observation_space, observations)
-    )
+    parts = leaves(run.facts.action_space, ACTION)
+    feed = feed_of(run.facts.observation_space, observations)
+    answer = session.run([*(leaf.name for leaf in parts), OUTPUT], feed)
+    *actions, outputs = (np.asarray(x) for x in answer)
     policy = run.policy(which)
     flatten = input_of(run.facts.observation_space).flatten
     network = run.family
     respond, allowed = network.bind(policy.theta, policy.moments), TOLERANCE[type(network)]
     largest = 0.0
-    for o, a, y in zip(observations, np.asarray(actions), np.asarray(outputs), strict=True):
-        expected = respond(flatten(o))
+    sizes = [output_of(leaf.space).size for leaf in parts]
+    for o, y, *action in zip(observations, outputs, *actions, strict=True):
+        with np.errstate(over="ignore"):
+            expected = respond(flatten(o).astype(np.float32).astype(np.float64))  # as in the feed
         scale = max(1.0, float(np.abs(expected).max()))
         off = float(np.abs(y - expected).max()) / scale
         largest = max(largest, off)
-        if isinstance(run.facts.action_space, spaces.Discrete):
-            chosen = expected[int(a) - int(run.facts.action_space.start)]
-            wrong = float(expected.max() - chosen) / scale
-        else:
-            apart = np.abs(a.astype(np.float64) - policy(o)).max()
-            wrong = float(apart) / scale - float(np.finfo(a.dtype).eps)  # two roundings may differ
+        groups = np.split(expected, np.cumsum(sizes)[:-1])
+        wrong = max(
+            _wrong(leaf.space, group, np.asarray(a), scale)
+            for leaf, group, a in zip(parts, groups, action, strict=True)
+        )
         if not (off <= allowed and wrong <= allowed):  # NaN fails this too
             raise UsageError(
                 f"the ONNX file does not act like the policy: its outputs differ by {off:.2g}, "
@@ -173,6 +184,25 @@ def difference(run: Run, which: str, model: bytes, observations: Sequence[Any]) 
                 "written. Please report this, with the versions of onnx and onnxruntime."
             )
     return largest
+
+
+def _wrong(space: Any, y: NDArray[np.float32], action: NDArray[Any], scale: float) -> float:
+    """How far an action is from the one that the output y asks for, relative to the scale.
+
+    For choices, how much smaller the entry of y is that was chosen.
+    """
+    match space:
+        case spaces.Discrete():
+            return float(y.max() - y[int(action) - int(space.start)]) / scale
+        case spaces.MultiBinary():
+            differs = action.reshape(-1) != (y > 0)
+            return float(np.abs(y[differs]).max(initial=0.0)) / scale
+        case spaces.MultiDiscrete():
+            groups = np.split(y, np.cumsum(space.nvec.reshape(-1))[:-1])
+            chosen = (action - space.start).reshape(-1)
+            return max(float(g.max() - g[i]) for g, i in zip(groups, chosen, strict=True)) / scale
+    apart = np.abs(action.astype(np.float64) - output_of(space).act(y)).max()
+    return float(apart) / scale - float(np.finfo(action.dtype).eps)  # two roundings may differ
 
 
 def export(

@@ -17,19 +17,22 @@ from nses.errors import UsageError
 from nses.execution.backends import BACKENDS, Setup
 from nses.execution.runner import Plan
 from nses.experiment.settings.config import SETTINGS, Config
-from nses.rollouts.behaviors import parse_behavior
+from nses.rollouts.behaviors import imported, parse_behavior
 from nses.rollouts.episode import never
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.conv import PIXELS, Conv
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.reference import Reference, random_observations
 from nses.rollouts.spaces import input_of, output_of
+from nses.rollouts.tasks.adapted import Adapted
 from nses.rollouts.tasks.catalog import make_task
 from nses.rollouts.tasks.task import Facts, Task
 
 
 def task_of(config: Config, own: Task | None = None) -> Task:
     """The task that a configuration names, or a user's own, revised by its settings."""
+    for module in config.imports:
+        imported(module)
     if own is None:
         task = make_task(
             config.task,
@@ -50,7 +53,16 @@ def task_of(config: Config, own: Task | None = None) -> Task:
             step_limit=config.max_steps,
         )
     check_distance(task.distance, traces=task.behavior.summary == "trace")
-    return task
+    return _adapted(task, config)
+
+
+def _adapted(task: Task, config: Config) -> Task:
+    """The task as its workers make it: modules are imported first, some entries are observed."""
+    if not config.imports and not config.observed:
+        return task
+    make = Adapted(task.make, config.imports, config.observed)
+    native = None if config.observed else task.native  # compiled loops observe everything
+    return replace(task, make=make, native=native)
 
 
 def policy_of(

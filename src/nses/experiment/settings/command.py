@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from nses.experiment.settings.config import PRACTICAL, Config, to_dict
+from nses.experiment.settings.config import PRACTICAL, SETTINGS, Config, to_dict
 from nses.experiment.settings.recipes import recipe
 from nses.rollouts.tasks.catalog import TRACE_DISTANCE, VECTOR_DISTANCE
 
@@ -30,7 +30,9 @@ def flags_of(settings: Mapping[str, Any]) -> list[str]:
     words = []
     for name, value in settings.items():
         flag = name.replace("_", "-")
-        if isinstance(value, bool):
+        if name in SETTINGS and (once := SETTINGS[name].flag):
+            words += [word for entry in value for word in (f"--{once}", entry)]
+        elif isinstance(value, bool):
             words.append(f"--{flag}" if value else f"--no-{flag}")
         else:
             values = value if isinstance(value, list | tuple) else [value]

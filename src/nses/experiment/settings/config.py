@@ -1,8 +1,7 @@
 """All settings of a run in one flat value, each declared once; the string under it is its help."""
 
 import difflib
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from numbers import Integral
 from typing import Any, Literal, get_type_hints
@@ -12,7 +11,7 @@ from nses.core.distances import DISTANCES
 from nses.core.optimizers import OPTIMIZERS
 from nses.errors import UsageError
 from nses.execution.backends import BACKENDS
-from nses.experiment.settings.rules import even, layers
+from nses.experiment.settings.rules import even, layers, modules, names
 from nses.experiment.settings.setting import (
     Kind,
     RecipeName,
@@ -24,6 +23,7 @@ from nses.experiment.settings.setting import (
     settings_of,
 )
 from nses.experiment.settings.stopping import given, given_time, too_short
+from nses.experiment.settings.values import arguments_of, stored_form, value_of
 from nses.rollouts.reference import SAMPLINGS
 
 
@@ -153,6 +153,11 @@ class Config:
     """Step limit of an episode, where the environment has none or a longer one."""
     environment: tuple[str, ...] = setting((), entries=100, letters=10_000, rule=_pairs)
     """Arguments of the environment, as NAME=VALUE."""
+    observation: str | None = setting(None, letters=1000, rule=names)
+    """Which entries of the observation to use, if it is a Dict or Tuple: KEY,KEY or 0,1; all if not
+    given."""
+    imports: tuple[str, ...] = setting((), entries=100, letters=200, rule=modules, flag="import")
+    """A module to import first, which may register environments; can be given several times."""
     retest_episodes: int = setting(30, at_least=1, at_most=10**6)
     """Fresh episodes of the best policy at the end: its score while training was partly luck."""
 
@@ -183,28 +188,14 @@ class Config:
     """Draw pictures of the run and a page with them at the end."""
 
     @property
+    def observed(self) -> tuple[str, ...]:
+        """The entries of the observation to use; none stands for all."""
+        return tuple(key.strip() for key in (self.observation or "").split(",") if key.strip())
+
+    @property
     def environment_arguments(self) -> dict[str, Any]:
         """The NAME=VALUE pairs, each value read as JSON if possible."""
         return arguments_of(self.environment)
-
-
-def arguments_of(environment: Iterable[str]) -> dict[str, Any]:
-    """NAME=VALUE pairs, each value read as JSON if possible; UsageError for anything else."""
-    pairs = {pair: pair.partition("=") for pair in environment}
-    for pair, (name, equals, _) in pairs.items():
-        if not name or not equals:
-            raise UsageError(f"environment takes NAME=VALUE, got {pair!r}.")
-    return {name: value_of(f"environment {name}", text) for name, _, text in pairs.values()}
-
-
-def value_of(name: str, text: str) -> Any:
-    """The value of a text on the command line: JSON if it is JSON, else the text itself."""
-    try:
-        return json.loads(text)
-    except ValueError:  # also for a number with more digits than Python reads
-        return text
-    except RecursionError:
-        raise UsageError(f"{name} is nested too deeply: {text[:20]}...") from None
 
 
 SETTINGS = settings_of(Config)
@@ -251,11 +242,7 @@ def _applied(config: Config, changes: Mapping[str, Any]) -> Config:
                 f"unknown setting {name!r}" + (f"; did you mean {close[0]!r}?" if close else ".")
             )
             continue
-        if name == "environment" and isinstance(value, Mapping):
-            value = tuple(f"{key}={json.dumps(item)}" for key, item in value.items())
-        if isinstance(value, list):
-            value = tuple(value)
-        value = SETTINGS[name].current(value)
+        value = SETTINGS[name].current(stored_form(name, value))
         if not matches(value, _HINTS[name]):
             errors.append(f"{name} must be {describe(_HINTS[name])}, got {value!r}.")
             continue

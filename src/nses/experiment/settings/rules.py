@@ -14,3 +14,14 @@ def even(n: int) -> Iterator[str]:
 def layers(hidden: tuple[int, ...]) -> Iterator[str]:
     if not all(units >= 1 for units in hidden):
         yield f"every hidden layer must have at least 1 unit, got hidden={hidden}."
+
+
+def names(observation: str) -> Iterator[str]:
+    if not all(key.strip() for key in observation.split(",")):
+        yield f"observation must name entries, as in image,direction, got {observation!r}."
+
+
+def modules(imports: tuple[str, ...]) -> Iterator[str]:
+    for module in imports:
+        if not all(part.isidentifier() for part in module.split(".")):
+            yield f"import takes the name of a module, as in package.module, got {module!r}."

@@ -31,6 +31,7 @@ class Setting:
     changes: bool = False  # whether it may change on resume without making it another run
     experiment: bool = False  # whether `nses reproduce` sets it for each of its runs
 
+    flag: str | None = None  # its flag if that is not its name; given once for each entry
     symbol: str | None = None  # its name among the Hyperparameters of core
     yes: str | None = None  # where that hyperparameter is a bool: the choice that means True
     formerly: Mapping[str, str] = field(default_factory=dict)  # choices by their former names

@@ -12,6 +12,7 @@ from nses.rollouts.episode import Player
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks import gymnasium, point
+from nses.rollouts.tasks.adapted import Adapted
 from nses.rollouts.tasks.bodies import BODY_TASKS
 from nses.rollouts.tasks.chance import Chance
 from nses.rollouts.tasks.register import register_environments
@@ -50,11 +51,7 @@ def make_task(
     elif ":" in name and not re.search(r"-v\d+$", name):  # as in gymnasium.make("module:Id-v0")
         task = _own(name, chosen, arguments, max_steps)
     else:
-        spec = gymnasium.spec_of(name, [*SHIPPED, *(ATARI + game for game in PAPER_GAMES)])
-        limit = gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps)
-        make = partial(gymnasium.make_environment, spec, arguments)
-        goal = spec.reward_threshold
-        task = Task(name, make, parse_behavior(DEFAULT_BEHAVIOR), limit, goal=goal)
+        task = _registered(name, arguments, max_steps)
     if distance is None and chosen is not None:
         distance = _distance(task, chosen)
     return task.revised(behavior=chosen, distance=distance)
@@ -133,6 +130,17 @@ def _atari(name: str, arguments: dict[str, Any], max_steps: int | None) -> Task:
         starts=chance.starts(),
         variations={kind: _atari(name, asdict(other), max_steps) for kind, other in others},
     )
+
+
+def _registered(name: str, arguments: dict[str, Any], max_steps: int | None) -> Task:
+    """An environment by its id, which may come after the module that registers it."""
+    spec = gymnasium.spec_of(name, [*SHIPPED, *(ATARI + game for game in PAPER_GAMES)])
+    limit = gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps)
+    make: Callable[[], Any] = partial(gymnasium.make_environment, spec, arguments)
+    module, _, _ = name.rpartition(":")
+    if module:
+        make = Adapted(make, modules=(module,))
+    return Task(name, make, parse_behavior(DEFAULT_BEHAVIOR), limit, goal=spec.reward_threshold)
 
 
 def _own(

@@ -1,4 +1,4 @@
-"""Any Gymnasium environment as a task, by id or by `module:attribute`."""
+"""Any Gymnasium environment as a task: by id, `module:Id-v0` or `module:attribute`."""
 
 import difflib
 import importlib
@@ -11,7 +11,7 @@ from gymnasium.envs.registration import EnvSpec
 
 from nses.errors import UsageError
 from nses.extras import EXTRAS, needing
-from nses.rollouts.behaviors import load_attribute
+from nses.rollouts.behaviors import imported, load_attribute
 from nses.rollouts.tasks.task import Task
 
 NEED_ATARI = ("ALE/", "NSES/Atari", "atari:")  # names that begin like this need the extra
@@ -25,7 +25,13 @@ def check_extra(name: str) -> None:
 
 
 def spec_of(identifier: str, others: Iterable[str] = ()) -> EnvSpec:
-    """The registered specification of an id; else UsageError with the closest ids and `others`."""
+    """The registered specification of an id; else UsageError with the closest ids and `others`.
+
+    `module:Id-v0` is the id after the import of the module, as in Gymnasium.
+    """
+    module, _, identifier = identifier.rpartition(":")
+    if module:
+        imported(module)
     check_extra(identifier)
     try:
         return gym.spec(identifier)
@@ -36,7 +42,8 @@ def spec_of(identifier: str, others: Iterable[str] = ()) -> EnvSpec:
     hint = f" Did you mean {' or '.join(close)}?" if close else ""
     raise UsageError(
         f"no task or Gymnasium environment is called {identifier!r}.{hint} "
-        "'nses tasks' lists what there is; your own environment can be named 'module:attribute'."
+        "'nses tasks' lists what there is; an environment of your own, or of another package, is "
+        "'module:attribute', or 'module:Id-v0' if the module registers it."
     )
 
 

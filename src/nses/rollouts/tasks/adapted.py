@@ -1,0 +1,79 @@
+"""An environment after modules are imported for it, of which only some entries are observed."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+from gymnasium import spaces
+
+from nses.errors import UsageError
+from nses.rollouts.behaviors import imported
+from nses.rollouts.spaces import entries
+
+Observation = tuple[spaces.Space[Any], Callable[[Any], Any]]
+
+
+@dataclass(frozen=True)
+class Adapted:
+    """Makes an environment. A value that goes to the workers, which then import the same modules.
+
+    Modules come first because they may register what the environment consists of.
+    """
+
+    make: Callable[[], gym.Env[Any, Any]]
+    modules: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()  # entries of a Dict or Tuple; all of them if none is given
+
+    def __call__(self) -> gym.Env[Any, Any]:
+        for module in self.modules:
+            imported(module)
+        environment = self.make()
+        return Chosen(environment, self.keys) if self.keys else environment
+
+
+class Chosen(gym.ObservationWrapper[Any, Any, Any]):
+    """Shows some entries of the observation: to the policy and to the behavior."""
+
+    def __init__(self, environment: gym.Env[Any, Any], keys: tuple[str, ...]):
+        super().__init__(environment)
+        self.observation_space, self.choose = chosen(environment.observation_space, keys)
+
+    def observation(self, observation: Any) -> Any:
+        return self.choose(observation)
+
+
+def chosen(space: spaces.Space[Any], keys: tuple[str, ...]) -> Observation:
+    """The space of these entries, in their own order, and what takes them from an observation.
+
+    A single entry stands for itself, so that an image is an image.
+    """
+    known = entries(space)
+    if not known:
+        raise UsageError(
+            f"--observation chooses entries of a Dict or Tuple of observations, got {space}; "
+            "omit it."
+        )
+    for key in keys:
+        if key not in known:
+            raise UsageError(
+                f"observations have no entry {key!r} to choose with --observation; their entries "
+                f"are {', '.join(known)}."
+            )
+    if len({*keys}) == 1:
+        inside: Any = int(keys[0]) if isinstance(space, spaces.Tuple) else _key(space, keys[0])
+        return known[keys[0]], lambda observation: observation[inside]
+    if isinstance(space, spaces.Tuple):
+        places = [int(key) for key in known if key in keys]
+        parts = [space.spaces[i] for i in places]
+        return spaces.Tuple(parts), lambda observation: tuple(observation[i] for i in places)
+    names = [_key(space, key) for key in known if key in keys]
+    # Gymnasium would sort a plain dictionary.
+    part = spaces.Dict(OrderedDict((name, space[name]) for name in names))  # type: ignore[index]
+    return part, lambda observation: {name: observation[name] for name in names}
+
+
+def _key(space: Any, name: str) -> Any:
+    """The key of a Dict that is written like this; it need not be text."""
+    return next(key for key in space.spaces if str(key) == name)
