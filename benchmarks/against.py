@@ -31,7 +31,7 @@ SLOWER = 0.98  # at least so fast as the commit
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser("python -m benchmarks against", description=__doc__)
-    parser.add_argument("commit", help="with which this tree is compared")
+    parser.add_argument("commit", help="what to compare this tree with")
     parser.add_argument("--rounds", type=int, default=7, help="of both trees (7)")
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
     given = parser.parse_args(arguments)
@@ -73,7 +73,7 @@ def compared(task: str, before: Path, rounds: int) -> Measure:
 
 
 def steps_per_second(task: str, source: Path) -> float:
-    """Of a whole run but its first generation."""
+    """The speed of a whole run, not counting its first generation."""
     with tempfile.TemporaryDirectory(prefix="nses-against-run-") as name:
         words = ["train", task, "--algorithm", "nsra-es", "--recipe", "laptop", "--no-pictures"]
         subprocess.run(

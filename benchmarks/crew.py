@@ -14,7 +14,7 @@ Preparation = Callable[..., AbstractContextManager[Callable[[], None]]]
 
 @contextmanager
 def crew(count: int, prepare: Preparation, *arguments: Any) -> Iterator[list[Connection]]:
-    """`count` processes that have entered `prepare(*arguments)`, which returns their work."""
+    """Starts `count` processes, each of which has entered `prepare(*arguments)` to get its work."""
     os.environ.update(ONE_THREAD)  # for the processes to inherit; it is too late for this one
     context = multiprocessing.get_context("spawn")
     pipes = [context.Pipe() for _ in range(count)]

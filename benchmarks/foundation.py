@@ -51,6 +51,15 @@ def _median_seconds(act: Callable[[], object], times: int) -> float:
     return float(np.median(durations))
 
 
+def _in_turns(
+    one: Callable[[], object], two: Callable[[], object], turns: int, calls: int
+) -> tuple[float, float]:
+    """How many times as fast the second is, and the seconds of the first: medians over turns."""
+    seconds = [(_median_seconds(one, calls), _median_seconds(two, calls)) for _ in range(turns)]
+    ratio = np.median([slow / fast for slow, fast in seconds])
+    return float(ratio), float(np.median([slow for slow, _ in seconds]))
+
+
 def scaling() -> Iterator[Measure]:
     """A generation with two workers against one, in turns, so that both see the same load."""
     config = replace(recipe("point-trap", "laptop", "nsra-es"), n=2000, generations=10**6)
@@ -63,15 +72,10 @@ def scaling() -> Iterator[Measure]:
             next(generations)
             yield lambda: next(generations)
 
-    ratios, single = [], []
     with stepping(1) as one, stepping(2) as two:
-        for _ in range(7):
-            slow, fast = _median_seconds(one, 3), _median_seconds(two, 3)
-            ratios.append(slow / fast)
-            single.append(slow)
-    ratio = float(np.median(ratios))
+        ratio, single = _in_turns(one, two, turns=7, calls=3)
     yield Measure(
-        f"point-trap, n = 2000 ({np.median(single) * 1e3:.0f} ms per generation): 2 workers to 1",
+        f"point-trap, n = 2000 ({single * 1e3:.0f} ms per generation): 2 workers to 1",
         ratio, "×", "≥ 1.8", ratio >= 1.8,
     )  # fmt: skip
 
@@ -122,14 +126,9 @@ def gradient() -> Iterator[Measure]:
         F = np.random.default_rng(0).standard_normal(n)
         one, two = (partial(epsilon.weighted_sum, F, threads) for threads in (1, 2))
         assert np.array_equal(one(), two()), "the bits differ"
-        ratios, single = [], []
-        for _ in range(9):
-            slow, fast = _median_seconds(one, 1), _median_seconds(two, 1)
-            ratios.append(slow / fast)
-            single.append(slow)
-        ratio = float(np.median(ratios))
+        ratio, single = _in_turns(one, two, turns=9, calls=1)
         yield Measure(
-            f"gradient of {name}, n = {n:,}, d = {d:,} ({np.median(single):.2f} s with one "
+            f"gradient of {name}, n = {n:,}, d = {d:,} ({single:.2f} s with one "
             "thread): 2 threads to 1",
             ratio, "×", "≥ 1.4", ratio >= 1.4,
         )  # fmt: skip

@@ -13,7 +13,7 @@ CONSTRAINTS = HERE.parent.parent / "constraints.txt"  # the same Gymnasium and M
 
 
 def steps_per_second(library: str, env: str, seconds: float) -> float:
-    """How fast a library trains; starting and warming up takes a minute more than `seconds`."""
+    """How fast a library trains; starting and warming up takes a minute on top of `seconds`."""
     install()
     done = subprocess.run(
         [VENV / "bin" / "python", HERE / "measure.py", library, env, str(seconds)],

@@ -26,7 +26,7 @@ Mark = Callable[[int], None]  # called with the steps so far after every generat
 
 
 class Enough(Exception):
-    """The time is over."""
+    """The time is up."""
 
 
 def evotorch(env: str, population: int, mark: Mark) -> None:

@@ -26,7 +26,7 @@ AHEAD = 0.9  # share of right guesses of the next member; 0.87 to 0.96 were seen
 
 @dataclass(frozen=True)
 class Way:
-    """How runs share CPUs, and what is done so that none of them waits."""
+    """How runs share CPUs, and what keeps CPUs from waiting."""
 
     name: str
     runs: int
@@ -59,7 +59,7 @@ def outcome(work: Work, way: Way, cpus: int) -> Outcome:
 
 
 def rows() -> Iterator[tuple[str, Way, Outcome]]:
-    """All curves, point by point, simulated on all CPUs that there are."""
+    """All curves, point by point, simulated on all CPUs of this machine."""
     works = workloads()
     points = list(product(works, WAYS, CPUS))
     with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:

@@ -81,7 +81,7 @@ def core_hours() -> Iterator[Measure]:
 def reality() -> Iterator[Measure]:
     """Generations with one and two workers against their simulation, in turns.
 
-    Nodes of a cluster are compared in the same way by `compared` with another backend.
+    With another backend, `compared` does the same for the nodes of a cluster.
     """
     for task, n in (("humanoid", 400), ("swimmer-trap", 60), ("point-trap", 1000)):
         config = replace(recipe(task, "laptop", "nsra-es"), n=n)
@@ -120,7 +120,7 @@ def compared(config: Config, counts: tuple[int, ...]) -> Iterator[Measure]:
 
 
 def played_lengths(search: Search, state: State) -> np.ndarray:
-    """Of the candidates of the next generation."""
+    """The lengths of the next generation's episodes."""
     candidates = search.perturb(state.members[0], state.generation)
     return search.evaluate(candidates, archive.empty(0)).lengths
 

@@ -1,7 +1,7 @@
 """`python -m benchmarks.scaling.record`: what the simulation starts from, into measured.json.
 
-Lengths of episodes, seconds of a step, and what the coordinator does in a generation. Seconds are
-those of this process on its CPU, because others may use the machine; of files, those of the clock.
+Lengths of episodes, seconds per step, and the coordinator's work per generation. Seconds are CPU
+time of this process, because others may use the machine; for files they are wall-clock time.
 """
 
 import json

@@ -15,14 +15,14 @@ STEPS = 400  # points of an assumed distribution
 
 
 def assumed(longest: float, mean: float) -> Floats:
-    """A share of episodes that last to the limit, and others that end at any time before it."""
+    """Some episodes last to the limit; the others end at any time before it, equally likely."""
     share = 2 * mean / longest - 1
     quantiles = (np.arange(STEPS) + 0.5) / STEPS
     return longest * np.minimum(1.0, quantiles / (1 - share))
 
 
 def workloads() -> dict[str, Work]:
-    """By name; those called trained have the times of a prototype's measurement."""
+    """Workloads by name; the times of the trained ones were measured with a prototype."""
     measured: dict[str, Any] = json.loads(FILE.read_text())
 
     def of(task: str, seconds: Floats | None = None) -> Work:

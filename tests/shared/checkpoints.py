@@ -4,6 +4,8 @@ import json
 import math
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -78,6 +80,17 @@ def tree(directory: Path) -> dict[str, bytes]:
 def uncommitted(directory: Path) -> list[str]:
     """What should not be left lying about."""
     return [name for name in os.listdir(directory) if name.startswith(".")]
+
+
+@contextmanager
+def one_bit_flipped(path: Path, where: float, bit: int) -> Iterator[None]:
+    """For a while, a file has another bit at this fraction of its length."""
+    data = path.read_bytes()
+    try:
+        path.write_bytes(flipped(data, int(where * len(data)), bit))
+        yield
+    finally:
+        path.write_bytes(data)
 
 
 def flipped(data: bytes, position: int, bit: int) -> bytes:

@@ -6,8 +6,8 @@ from contextlib import closing
 from nses.core import archive
 from nses.core.seeding import Purpose, evaluation_seeds
 from nses.core.values import Best, Candidates, Floats
-from nses.execution.backends import BACKENDS, Setup
-from nses.experiment.settings.build import plan_of
+from nses.execution.backends import BACKENDS
+from nses.experiment.settings.build import plan_of, setup_of
 from nses.experiment.settings.config import Config
 from nses.rollouts.policies import Policy
 from nses.rollouts.tasks.task import Task
@@ -22,15 +22,8 @@ def returns_in_variations(
         seeds = evaluation_seeds(
             config.seed, 0, i, Purpose.RETEST, config.retest_episodes, variation.starts
         )
-        setup = Setup(
-            noise_size=1,  # nobody is perturbed
-            capacity=len(seeds),
-            workers=config.workers,
-            deadline=config.deadline,
-            should_stop=should_stop,
-            ray_address=config.ray_address,
-            other_numerics=config.allow_other_numerics,
-        )
+        no_noise = 1  # nobody is perturbed
+        setup = setup_of(config, no_noise, len(seeds), should_stop)
         plan = plan_of(config, variation, policy)
         with closing(BACKENDS[config.backend].start(plan, setup)) as play:
             candidates = Candidates(best.theta, best.moments, seeds)

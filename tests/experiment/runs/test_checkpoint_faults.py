@@ -12,7 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import checkpoints
-from checkpoints import CONFIG, a_state, assert_falls_back, fill, flipped, same, tree, uncommitted
+from checkpoints import (
+    CONFIG,
+    a_state,
+    assert_falls_back,
+    fill,
+    flipped,
+    one_bit_flipped,
+    same,
+    tree,
+    uncommitted,
+)
 from crashing import SCENES, crashes
 from nses.experiment.runs.checkpoint import (
     FILES,
@@ -126,13 +136,8 @@ def test_s4_a_truncated_file_is_named(two: Path) -> None:
 def test_s5_one_flipped_bit_anywhere_falls_back_to_the_older_checkpoint(
     pristine: Path, name: str, where: float, bit: int
 ) -> None:
-    path = pristine / "000002" / name
-    data = path.read_bytes()
-    try:
-        path.write_bytes(flipped(data, int(where * len(data)), bit))
+    with one_bit_flipped(pristine / "000002" / name, where, bit):
         assert_falls_back(pristine)
-    finally:
-        path.write_bytes(data)
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from checkpoints import (
     fill,
     flipped,
     grown,
+    one_bit_flipped,
     remembered,
     same,
     tree,
@@ -99,13 +100,8 @@ def test_runs_without_traces_have_no_directory_of_them(tmp_path: Path) -> None:
 def test_s5_one_flipped_bit_in_a_trace_refuses_the_checkpoints_that_need_it(
     pristine: Path, where: float, bit: int
 ) -> None:
-    path = trace_file(pristine, 3)
-    data = path.read_bytes()
-    try:
-        path.write_bytes(flipped(data, int(where * len(data)), bit))
+    with one_bit_flipped(trace_file(pristine, 3), where, bit):
         assert_falls_back(pristine)
-    finally:
-        path.write_bytes(data)
 
 
 @pytest.fixture(scope="module")

@@ -117,7 +117,7 @@ def hyperparameters_of(config: Config, distance: str) -> Hyperparameters:
 
 
 def largest_call(config: Config) -> int:
-    """Candidates that a search asks for at a time, as a rule."""
+    """The most candidates that a search usually asks for at a time."""
     added = MOST_ADDED if config.steps_per_generation else 0
     return max(config.n, added, config.evaluation_episodes, config.behavior_episodes or 0)
 
@@ -125,6 +125,21 @@ def largest_call(config: Config) -> int:
 def plan_of(config: Config, task: Task, policy: Policy) -> Plan:
     looks = ALGORITHMS[config.algorithm].novelty
     return Plan(task, policy, config.k, task.distance, config.action_noise, config.native, looks)
+
+
+def setup_of(
+    config: Config, noise_size: int, capacity: int, should_stop: Callable[[], bool]
+) -> Setup:
+    return Setup(
+        noise_size=noise_size,
+        capacity=capacity,
+        workers=config.workers,
+        deadline=config.deadline,
+        should_stop=should_stop,
+        seed=config.seed,
+        ray_address=config.ray_address,
+        other_numerics=config.allow_other_numerics,
+    )
 
 
 @contextmanager
@@ -144,16 +159,7 @@ def search_of(
         reference = reference_of(config, task)
     policy = policy_of(config, task.facts, reference, policy)
     plan = plan_of(config, task, policy)
-    setup = Setup(
-        noise_size=table_size(policy.size),
-        capacity=largest_call(config),
-        workers=config.workers,
-        deadline=config.deadline,
-        should_stop=should_stop,
-        seed=config.seed,
-        ray_address=config.ray_address,
-        other_numerics=config.allow_other_numerics,
-    )
+    setup = setup_of(config, table_size(policy.size), largest_call(config), should_stop)
     row = BACKENDS[config.backend]
     with closing(row.start(plan, setup)) as backend:
         fill_table(backend.noise, config.seed)  # while the workers start
