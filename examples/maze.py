@@ -1,6 +1,6 @@
 """A maze with two dead ends, drawn as text, in which greed does not find the goal.
 
-The straight way to the goal ends in a pocket beside it, and there reward alone stays. Draw another
+The straight way to the goal ends in a pocket beside it, where reward alone gets stuck. Draw another
 maze and train again:
 
     python examples/maze.py
@@ -32,7 +32,7 @@ FOUND = 10.0  # the reward for the goal
 
 
 class Maze(gym.Env[Any, Any]):
-    """A robot that sees where it is and how far the walls are; it is paid for nearing the goal."""
+    """A robot that knows its place and its distance to the walls, rewarded for nearing the goal."""
 
     def __init__(self, drawing: str = MAZE) -> None:
         self.rows = drawing.split()
@@ -51,7 +51,7 @@ class Maze(gym.Env[Any, Any]):
         return self.rows[int(y)][int(x)] == "#"
 
     def view(self, dx: int, dy: int) -> float:
-        """Free cells in this direction, as a part of the maze."""
+        """Free cells in this direction, as a fraction of the maze's size."""
         cells = 0
         while not self.is_wall(self.x + cells * dx, self.y + cells * dy):
             cells += 1

@@ -31,7 +31,7 @@ def main(steps: int) -> None:
         observation, _, terminated, truncated, info = environment.step(action)
         end = terminated or truncated
     print(f"After {steps} steps PPO swims to x = {info['x']:.2f}.")
-    print("The trap's back wall stands at 4.5, and the swimmer is 3 long.")
+    print("The trap's back wall is at 4.5, and the swimmer is 3 long.")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A Ray cluster of hand-started machines. On the first, which is the head:
+# A Ray cluster of machines started by hand. On the first, which is the head:
 #     ./two-machines.sh head
 # It prints what to type on every other machine:
 #     ./two-machines.sh join HEAD:6379
@@ -12,7 +12,7 @@ set -euo pipefail
 port=6379
 token=~/.ray/auth_token
 
-# Ray runs whatever code it is sent: without a token, everybody who reaches the port owns the machines.
+# Ray runs whatever code it is sent: without a token, anybody who reaches the port owns the machines.
 export RAY_AUTH_MODE=token
 export RAY_USAGE_STATS_ENABLED=0
 export RAY_worker_niceness=0
