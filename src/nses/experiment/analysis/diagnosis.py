@@ -66,11 +66,11 @@ def unpaid(x: Case) -> str | None:
         or np.ptp(seen) > 1e-9 * max(1.0, abs(seen[0]))
     ):
         return None
-    paid = f"No episode was paid: every return was {short(float(seen[0]))}"
+    same = f"Reward made no difference: every return was {short(float(seen[0]))}"
     if not ALGORITHMS[x.config.algorithm].novelty:
-        return f"{paid}, and ES follows nothing else. Try --algorithm nsra-es."
+        return f"{same}, and ES follows nothing else. Try --algorithm nsra-es."
     return (
-        f"{paid}, so novelty is all there is to follow. Look at --behavior: it should tell apart "
+        f"{same}, so novelty is all there is to follow. Look at --behavior: it should tell apart "
         "what matters on the way to a reward."
     )
 
@@ -118,8 +118,8 @@ def stale(x: Case) -> str | None:
         return None
     better = "--algorithm nsra-es" if not row.novelty else f"--n {2 * x.config.n}"
     return (
-        f"The best policy is that of generation {x.found} of {x.generations}: nothing better came "
-        f"since. Try {better}, or a smaller --lr (it was {x.config.lr:g})."
+        f"The best policy dates from generation {x.found} of {x.generations}: nothing better has "
+        f"come since. Try {better}, or a smaller --lr (it was {x.config.lr:g})."
     )
 
 
@@ -141,8 +141,8 @@ def decaying(x: Case) -> str | None:
     if x.generations < 20 or not np.isfinite(g) or pull <= DOMINATED * g:
         return None
     return (
-        f"Weight decay outweighs the gradient {pull / max(g, 1e-12):.0f} times, so the parameters "
-        f"only shrink. Try --l2 {x.config.l2 / 10:g}."
+        f"Weight decay is {pull / max(g, 1e-12):.0f} times as strong as the gradient, so "
+        f"parameters only shrink. Try --l2 {x.config.l2 / 10:g}."
     )
 
 
