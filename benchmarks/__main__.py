@@ -19,7 +19,7 @@ TOPICS = {
     "experiments": experiments.MEASURES,
     "cluster": scaling.MEASURES,
 }
-TRIALS = ("fuzz", "soak", "mutants", "against")  # programs with arguments of their own
+TRIALS = ("fuzz", "soak", "mutants", "against", "defaults")  # programs with arguments of their own
 
 
 def main(names: list[str]) -> int:

@@ -1,0 +1,135 @@
+"""`python -m benchmarks defaults`: do the general settings solve what users bring?
+
+Trains twelve small problems, half of them deceptive or sparse, with the same settings for all, and
+keeps one line per run in docs/results/defaults.csv. What stands there is not trained again, so it
+can be interrupted at any time. Without `--settings` it only prints the table.
+"""
+
+import argparse
+import csv
+import itertools
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.trial import ROOT
+
+FILE = ROOT / "docs" / "results" / "defaults.csv"
+HEAD = ("settings", "problem", "algorithm", "seed", "score", "solved", "lowest_w", "minutes")
+TUNING, REPORTING = range(1000, 1003), range(5)  # seeds, apart
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`solved` is a mean return over fresh episodes of the best policy."""
+
+    name: str
+    task: str
+    solved: float
+    hard: bool  # deceptive, or hardly ever paid
+    settings: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+OUT = {"point-trap": 5.7, "swimmer-trap": 4.6}  # x, in metres
+SEEN = {"observation": "image,direction"}  # and not the mission, which is a text
+PROBLEMS = {
+    problem.name: problem
+    for problem in (
+        Problem("point", "point", 25.0, False),
+        Problem("point-trap", "point-trap", OUT["point-trap"], True),
+        Problem("swimmer", "swimmer", 30.0, False),
+        Problem("swimmer-trap", "swimmer-trap", OUT["swimmer-trap"], True),
+        Problem("MountainCar", "MountainCar-v0", -110.0, True),
+        Problem("MountainCarContinuous", "MountainCarContinuous-v0", 90.0, True),
+        Problem("LunarLander", "LunarLander-v3", 200.0, False),
+        Problem("CartPole", "CartPole-v1", 475.0, False),
+        Problem("Pendulum", "Pendulum-v1", -200.0, False),
+        Problem("maze", "examples.maze:task", 10.0, True),
+        Problem(
+            "DoorKey", "minigrid:MiniGrid-DoorKey-5x5-v0", 0.5, True, {**SEEN, "max_steps": 250}
+        ),
+        Problem("Empty", "minigrid:MiniGrid-Empty-5x5-v0", 0.9, True, {**SEEN, "max_steps": 100}),
+    )
+}
+
+FORMER = {
+    "members": 3, "generations": 100, "n": 100, "sigma": 0.1, "lr": 0.05,
+    "evaluation_episodes": 10, "weight_patience": 10, "weight_step": 0.05, "hidden": (32, 32),
+    "moments_probability": 0.1,
+}  # fmt: skip
+SETTINGS: dict[str, dict[str, Any]] = {
+    "former": FORMER,
+    "patient": {**FORMER, "weight_patience": 3, "weight_step": 0.1},
+    "longer": {**FORMER, "generations": 200, "n": 50, "evaluation_episodes": 5},
+    "longer-eager": {
+        **FORMER, "generations": 200, "n": 50, "evaluation_episodes": 5, "weight_patience": 5,
+        "weight_step": 0.1,
+    },
+}  # fmt: skip
+
+
+def main(arguments: list[str]) -> int:
+    from nses import ALGORITHMS
+
+    parser = argparse.ArgumentParser("python -m benchmarks defaults", description=__doc__)
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=[])
+    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
+    parser.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
+    parser.add_argument("--tuning", action="store_true", help="other seeds than those reported")
+    given = parser.parse_args(arguments)
+    seeds = TUNING if given.tuning else REPORTING
+    # Seed by seed, so that whatever is there after an interruption compares.
+    for seed in seeds:
+        for key in itertools.product(given.settings, given.problems, given.algorithms):
+            if (*key, str(seed)) not in {row[:4] for row in kept()}:
+                keep(trained(*key, seed))
+    print("\n".join(table(kept(), map(str, seeds))))
+    return 0
+
+
+def trained(settings: str, name: str, algorithm: str, seed: int) -> tuple[str, ...]:
+    """The line of one run."""
+    import nses
+
+    problem = PROBLEMS[name]
+    chosen = {**SETTINGS[settings], **problem.settings, "algorithm": algorithm, "seed": seed}
+    if algorithm == "es":
+        del chosen["members"]
+    with tempfile.TemporaryDirectory(prefix="nses-defaults-") as place:
+        run = nses.train(problem.task, run_dir=place, pictures=False, tensorboard=False, **chosen)
+        score = nses.evaluate(run, episodes=30, seed=1).returns.mean()
+        lowest = min(record["weight"] for record in run.metrics)
+        minutes = sum(record["seconds"] for record in run.metrics) / 60
+    solved = score >= problem.solved
+    print(f"{problem.name} {algorithm} {settings} {seed}: {score:.2f} {'✓' if solved else ''}")
+    numbers = (f"{score:.4g}", str(int(solved)), f"{lowest:.2f}", f"{minutes:.2f}")
+    return (settings, problem.name, algorithm, str(seed), *numbers)
+
+
+def kept() -> list[tuple[str, ...]]:
+    if not FILE.exists():
+        return []
+    with FILE.open(newline="") as file:
+        return [tuple(row) for row in csv.reader(file)][1:]
+
+
+def keep(row: tuple[str, ...]) -> None:
+    first = not FILE.exists()
+    with FILE.open("a", newline="") as file:
+        csv.writer(file).writerows([HEAD, row] if first else [row])
+
+
+def table(rows: list[tuple[str, ...]], seeds: Iterable[str]) -> Iterator[str]:
+    """How many runs of how many solved each problem, by settings and algorithm."""
+    wanted = set(seeds)
+    rows = [row for row in rows if row[3] in wanted]
+    columns = sorted({(row[0], row[2]) for row in rows})
+    yield f"| problem | {' | '.join(f'{a}, {s}' for s, a in columns)} |"
+    yield "|---" * (len(columns) + 1) + "|"
+    for problem in PROBLEMS.values():
+        cells = []
+        for column in columns:
+            solved = [int(r[5]) for r in rows if (r[0], r[2]) == column and r[1] == problem.name]
+            cells.append(f"{sum(solved)} of {len(solved)}" if solved else "–")
+        yield f"| {problem.name}{' (hard)' if problem.hard else ''} | {' | '.join(cells)} |"

@@ -1,0 +1,31 @@
+"""The table of the general settings counts what was solved, and nothing else."""
+
+from benchmarks.defaults import HEAD, PROBLEMS, REPORTING, SETTINGS, TUNING, table
+
+
+def line(settings, problem, algorithm, seed, solved):
+    return (settings, problem, algorithm, str(seed), "1.0", str(solved), "0.5", "0.1")
+
+
+def test_the_table_counts_solved_runs_of_the_seeds_asked_for():
+    rows = [
+        line("former", "CartPole", "es", 0, 1),
+        line("former", "CartPole", "es", 1, 0),
+        line("former", "CartPole", "es", 1000, 1),
+        line("longer", "maze", "nsra-es", 0, 1),
+    ]
+    lines = list(table(rows, ["0", "1"]))
+    assert lines[0] == "| problem | es, former | nsra-es, longer |"
+    assert "| CartPole | 1 of 2 | – |" in lines
+    assert "| maze (hard) | – | 1 of 1 |" in lines
+
+
+def test_half_of_the_problems_are_hard_and_seeds_of_tuning_and_reporting_are_apart():
+    assert sum(problem.hard for problem in PROBLEMS.values()) * 2 >= len(PROBLEMS)
+    assert not {*TUNING} & {*REPORTING}
+    assert len(line("", "", "", 0, 0)) == len(HEAD)
+
+
+def test_settings_cost_the_same_number_of_episodes():
+    costs = {s["generations"] * (s["n"] + s["evaluation_episodes"]) for s in SETTINGS.values()}
+    assert len(costs) == 1
