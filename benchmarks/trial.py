@@ -20,7 +20,7 @@ CORE = Path("src/nses/core")
 COPIED = ("src", "tests", "examples", "benchmarks", "pyproject.toml")
 ORACLES = ("tests/core", "tests/test_authors_numbers.py")
 ALONE = ("compiled.py", "moments.py")  # constants of these are compiled into other files
-LONGEST = 900.0  # seconds of a mutant's tests; one that hangs is noticed, too
+LONGEST = 200.0  # seconds of a mutant's tests; one that hangs is noticed, too
 PRELOADED = (
     "gymnasium", "numba", "numpy", "psutil", "pytest", "scipy.spatial",
     "scipy.stats",
