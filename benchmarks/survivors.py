@@ -8,8 +8,14 @@ GROWN = "grown = np.empty((max({}, total, 2 * len(buffer.data)), added.shape[1])
 
 VALID = "valid = np.repeat((np.isfinite(f) & np.isfinite(N)).reshape({}, 2).all(axis=1), 2)"
 THREADS = "threads: int = {}  # for the gradient sum; any number gives the same bits"
+STEPS = "steps = np.cumsum(lengths.reshape({}, 2).sum(axis=1))"
+DAYS = (
+    "FORGOTTEN = {} * 86_400.0  "
+    "# seconds without use after which another version's cache is removed"
+)
 NOBODY = "NOTHING = archive.empty({})  # to measure N against where nobody looks at it"
 RETEST = "return self.evaluate(Candidates(best.theta, best.moments, seeds), archive.empty({}))"
+UNKNOWN = "NumPy takes any negative size for the unknown one"
 SPARE = "spare room, which nobody reads"
 WIDTH = "an archive without entries has no width to speak of"
 
@@ -24,7 +30,18 @@ REASONS = {
     changed(GROWN.format(64).replace("2 *", "{} *"), "2", "3"): SPARE,
     changed("if total {} len(buffer.data):", ">", ">="): SPARE,
     changed("self.treed = {}", "0", "1"): "counts the rows of a tree, and there is no tree yet",
-    changed(VALID, "-1", "-2"): "NumPy takes any negative size for the unknown one",
+    changed(VALID, "-1", "-2"): UNKNOWN,
+    changed(STEPS, "-1", "-2"): UNKNOWN,
+    changed("pair = max({}, 2 * float(lengths.mean()))", "1.0", "2.0"): (
+        "how many candidates are asked for at a time does not change which ones count"
+    ),
+    changed(DAYS, "30", "31"): "a day more",
+    changed("if path.stat().st_mtime {} time.time() - FORGOTTEN:", "<", "<="): "not a moment more",
+    changed("shutil.rmtree(path, ignore_errors={})", "True", "False"): (
+        "the errors are caught just below"
+    ),
+    changed("return digest.hexdigest()[:{}]", "24", "25"): "a name that is one letter longer",
+    changed("rows = np.empty((0, {}))", "0", "1"): WIDTH,
     changed(THREADS, "1", "2"): "as the comment says",
     changed(NOBODY, "0", "1"): WIDTH,
     changed("A = archive.empty({})", "0", "1"): WIDTH,

@@ -44,6 +44,7 @@ def test_rows_cannot_be_written():
 def test_an_archive_extends_its_earlier_values_but_not_a_branch():
     A = archive_of([[0.0, 0.0]])
     left, right = A.append([1.0, 0.0]), A.append([0.0, 1.0])
+    assert A.extends(A)
     assert left.extends(A)
     assert not A.extends(left)
     assert not left.extends(right)

@@ -79,6 +79,36 @@ def test_m7_code_that_others_may_write_is_not_loaded(tmp_path):
             compiled.prepare(tmp_path / name, own=True)
 
 
+def test_m7_nobody_else_may_write_to_the_directories_above_either(tmp_path):
+    (tmp_path / "nses").mkdir()
+    (tmp_path / "nses").chmod(0o777)
+    with pytest.raises(OSError, match=r"others may write to .*nses$"):
+        compiled.prepare(tmp_path / "nses" / "compiled" / "key", own=True)
+    compiled.prepare(tmp_path / "nses" / "compiled" / "key", own=False)
+
+
+@pytest.mark.parametrize("chosen", [None, "somewhere"])
+def test_m7_only_a_directory_that_the_user_has_chosen_may_be_shared(monkeypatch, chosen):
+    if chosen:
+        monkeypatch.setenv(compiled.CHOSEN, chosen)
+    else:
+        monkeypatch.delenv(compiled.CHOSEN, raising=False)
+    asked = []
+    monkeypatch.setattr(compiled, "prepare", lambda directory, own: asked.append(own))
+    compiled.find()
+    assert asked == [chosen is None]
+
+
+def test_m6_the_temporary_directory_is_private(monkeypatch, tmp_path):
+    monkeypatch.setattr(compiled.tempfile, "mkdtemp", lambda prefix: str(tmp_path))
+    monkeypatch.setattr(compiled.atexit, "register", lambda *arguments: None)
+    monkeypatch.setenv(compiled.CHOSEN, "restored afterwards")
+    tmp_path.joinpath("nses").mkdir()
+    tmp_path.joinpath("nses").chmod(0o777)
+    with pytest.raises(OSError, match="others may write"):
+        compiled._temporary("key")
+
+
 WHERE = QUICK + (
     "import os; from nses.core.outer import outer; from nses.core.compiled import CACHE\n"
     "assert outer(1.0) == 2.0; path = CACHE.directory\n"
