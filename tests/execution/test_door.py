@@ -1,4 +1,4 @@
-"""Machines that compute otherwise are noticed before they play."""
+"""Machines that compute differently are noticed before they play."""
 
 from contextlib import closing
 from dataclasses import replace

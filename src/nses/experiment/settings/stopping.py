@@ -53,7 +53,7 @@ def too_short(time_limit: str) -> Iterator[str]:
     """The rule of the setting."""
     try:
         if seconds_of(time_limit) <= 0:
-            yield f"time_limit must be longer than nothing, got {time_limit!r}."
+            yield f"time_limit must be more than 0 seconds, got {time_limit!r}."
     except ValueError as error:
         yield str(error)
 

@@ -1,4 +1,4 @@
-"""An environment after modules are imported for it, of which only some entries are observed."""
+"""Adapts an environment: imports modules first, and shows only some entries of its observations."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -17,9 +17,9 @@ Observation = tuple[spaces.Space[Any], Callable[[Any], Any]]
 
 @dataclass(frozen=True)
 class Adapted:
-    """Makes an environment. A value that goes to the workers, which then import the same modules.
+    """Makes an environment. As a value it is sent to the workers, which import the same modules.
 
-    Modules come first because they may register what the environment consists of.
+    Modules come first because they may register environments.
     """
 
     make: Callable[[], gym.Env[Any, Any]]
@@ -34,7 +34,7 @@ class Adapted:
 
 
 class Chosen(gym.ObservationWrapper[Any, Any, Any]):
-    """Shows some entries of the observation: to the policy and to the behavior."""
+    """Shows only some entries of the observation to the policy and to the behavior."""
 
     def __init__(self, environment: gym.Env[Any, Any], keys: tuple[str, ...]):
         super().__init__(environment)
@@ -45,9 +45,9 @@ class Chosen(gym.ObservationWrapper[Any, Any, Any]):
 
 
 def chosen(space: spaces.Space[Any], keys: tuple[str, ...]) -> Observation:
-    """The space of these entries, in their own order, and what takes them from an observation.
+    """The space of these entries, in the space's order, and how to take them from an observation.
 
-    A single entry stands for itself, so that an image is an image.
+    A single entry is not wrapped, so that an image stays an image.
     """
     known = entries(space)
     if not known:
