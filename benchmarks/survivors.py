@@ -13,9 +13,11 @@ DAYS = (
     "FORGOTTEN = {} * 86_400.0  "
     "# seconds without use after which another version's cache is removed"
 )
+HUGE = "LARGEST = {}  # larger observations count as this, so that sums of squares stay finite"
 NOBODY = "NOTHING = archive.empty({})  # to measure N against where nobody looks at it"
 RETEST = "return self.evaluate(Candidates(best.theta, best.moments, seeds), archive.empty({}))"
 UNKNOWN = "NumPy takes any negative size for the unknown one"
+EQUAL = "of two equal distances it does not matter which comes first"
 SPARE = "spare room, which nobody reads"
 WIDTH = "an archive without entries has no width to speak of"
 
@@ -41,6 +43,12 @@ REASONS = {
         "the errors are caught just below"
     ),
     changed("return digest.hexdigest()[:{}]", "24", "25"): "a name that is one letter longer",
+    changed("shutil.rmtree(directory, ignore_errors={})", "True", "False"): (
+        "at the end of a process, for a directory that may be gone"
+    ),
+    changed("if value {} smallest[i]:", ">=", ">"): EQUAL,
+    changed("while i > 0 and smallest[i - 1] {} value:", ">", ">="): EQUAL,
+    changed(HUGE, "1e100", "2e+100"): "the squares of these stay finite, too",
     changed("rows = np.empty((0, {}))", "0", "1"): WIDTH,
     changed(THREADS, "1", "2"): "as the comment says",
     changed(NOBODY, "0", "1"): WIDTH,

@@ -109,6 +109,15 @@ def test_m6_the_temporary_directory_is_private(monkeypatch, tmp_path):
         compiled._temporary("key")
 
 
+def test_compiled_functions_let_other_threads_run():
+    @compiled.compiled
+    def twice(x):
+        return 2 * x
+
+    assert twice(2.0) == 4.0
+    assert twice.targetoptions["nogil"]
+
+
 WHERE = QUICK + (
     "import os; from nses.core.outer import outer; from nses.core.compiled import CACHE\n"
     "assert outer(1.0) == 2.0; path = CACHE.directory\n"
