@@ -23,6 +23,7 @@ ELSEWHERE = {
     "execution/playing.py": "execution/test_worker.py",
     "experiment/analysis/simulated.py": "experiment/analysis/test_simulation.py",
     "execution/roster.py": "execution/test_ray.py",
+    "execution/surroundings.py": "execution/test_janitor.py",
     "execution/watch.py": "execution/test_ray.py",
     "experiment/doctor.py": "cli/test_doctor.py",
     "experiment/estimate.py": "experiment/settings/test_memory.py",

@@ -46,7 +46,7 @@ def everything(foreman: Foreman, number: int, job: Job) -> list[Answer]:
     """All answers until all candidates are done."""
     indices, answers, left = np.arange(len(job)), [], len(job)
     while left:
-        answers.append(foreman.play(number, travelling(job), indices, NONE, 8, 0.5))
+        answers.append(foreman.play(number, travelling(job), indices, NONE, 8, 0.5, {}))
         left, indices = left - len(answers[-1].parcel.indices), NONE
     return answers
 
@@ -71,8 +71,8 @@ def test_rows_come_back_by_candidate_for_one_job_after_the_other():
 def test_what_others_have_settled_is_not_played():
     job = travelling(job_of(perturbed(HEALTHY, 40), A))
     with introduced() as foreman:
-        foreman.play(1, job, np.arange(40), NONE, 0, seconds=0.0)
-        answer = foreman.play(1, job, NONE, np.arange(10, 40), 0, seconds=60.0)
+        foreman.play(1, job, np.arange(40), NONE, 0, 0.0, {})
+        answer = foreman.play(1, job, NONE, np.arange(10, 40), 0, 60.0, {})
         assert sorted(answer.parcel.indices) == list(range(10))
 
 
@@ -82,8 +82,18 @@ def test_p2_what_happened_to_workers_is_told():
         answers = everything(foreman, 1, job_of(perturbed(plan, 16), A))
     assert sum(answer.heard.restarts for answer in answers) == 3
     assert sum(answer.heard.killers for answer in answers) == 1
+    assert [i for answer in answers for i in answer.heard.deaths] == [7, 7, 7]
     said = [text for answer in answers for text in answer.said]
     assert sum("died (SIGSEGV) while playing candidate 7" in text for text in said) == 3
+
+
+def test_p2_deaths_on_other_nodes_count():
+    plan = plan_of(faulty(segfault, {7}))
+    job = travelling(job_of(perturbed(plan, 16), A))
+    with introduced(plan) as foreman:
+        answer = foreman.play(1, job, np.array([7]), NONE, 0, 60.0, {7: 2})
+    assert answer.parcel.indices.tolist() == [7]
+    assert answer.heard.deaths == (7,)
 
 
 def test_e3_a_task_that_cannot_be_set_up_is_trouble():

@@ -32,6 +32,7 @@ from nses.execution.processes import Processes
 from nses.execution.runner import Plan
 from nses.rollouts.episode import Interrupted
 from nses.rollouts.tasks.catalog import make_task
+from sources import WALK
 from waiting import SOON
 
 A = archive(20)
@@ -254,23 +255,14 @@ def test_e3_a_task_that_cannot_be_set_up_is_broken():
 
 # Whole programs.
 
-SCRIPT = """
-import gymnasium, numpy, sys
+SCRIPT = f"""
+import sys
 from nses.rollouts.behaviors import Behavior
 from nses.rollouts.tasks.task import Task
 from batches import *
 
-class Walk(gymnasium.Env):
-    observation_space = gymnasium.spaces.Box(-9, 9, (1,))
-    action_space = gymnasium.spaces.Box(-1, 1, (1,))
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.x = self.np_random.normal(size=1)
-        return self.x, {}
-    def step(self, action):
-        self.x = self.x + action
-        return self.x, float(self.x[0]), False, False, {}
-
+STEP = 1.0
+{WALK}
 def place(observation, info):
     return observation
 

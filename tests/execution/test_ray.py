@@ -2,10 +2,12 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -13,18 +15,23 @@ import pytest
 
 import environments
 from batches import TABLE, archive, assert_same, perturbed, plan_of, serially, unperturbed
-from clusters import LoopbackCluster, loopback_cluster, needs_ray, on_ray
+from clusters import needs_ray, on_ray, two_nodes
 from environments import drift, faulty, hold, late_start, segfault
 from nses.core.noise import Epsilon
 from nses.errors import TaskBroken, UsageError
 from nses.execution import ray as module
+from nses.execution import roster
+from nses.execution.connecting import Connection
 from nses.execution.door import CANDIDATES
-from nses.execution.ray import OnRay, blocks_of, pays, summed_on
+from nses.execution.job import job_of
+from nses.execution.ledger import ATTEMPTS
+from nses.execution.ray import Batch, OnRay, blocks_of, pays, summed_on
 from nses.execution.roster import Node
 from nses.execution.runner import Plan
+from nses.execution.watch import nodes_of_the_cluster
 from nses.rollouts.episode import Interrupted
 from traced import trace_archive, traced_plan
-from waiting import gone
+from waiting import gone, wait_until
 
 pytestmark = [needs_ray, pytest.mark.slow]
 
@@ -38,14 +45,7 @@ def held_at(gate: Path) -> Plan:
     return plan_of(faulty(partial(hold, gate), range(CANDIDATES, 1000)))
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[LoopbackCluster]:
-    """Two nodes with a CPU each, for all tests of this file."""
-    with loopback_cluster() as cluster, pytest.MonkeyPatch.context() as patch:
-        for name, value in cluster.environment.items():
-            patch.setenv(name, value)
-        yield cluster
-
+cluster = pytest.fixture(scope="module")(two_nodes)
 
 Step = tuple[Callable[[], bool], Callable[[], object]]
 
@@ -97,7 +97,7 @@ def test_traces_give_the_same_bits_too(cluster):
             A = A.append(trace_archive(1).traces[0])
 
 
-def test_p9_a_raylet_killed_in_mid_generation_changes_nothing(cluster, tmp_path, caplog):
+def test_p9_a_raylet_killed_in_mid_generation_changes_nothing(cluster, tmp_path, caplog, capsys):
     gate = tmp_path / "gate"
     plan = held_at(gate)
     cluster.tell("add")
@@ -107,7 +107,10 @@ def test_p9_a_raylet_killed_in_mid_generation_changes_nothing(cluster, tmp_path,
         assert_same(evaluate(perturbed(plan), A), EXPECTED)
         while not evaluate.roster.lost:  # others may have finished before anybody missed it
             assert_same(evaluate(perturbed(plan), A), EXPECTED)
+        last_words = {"lines": ["Raylet is terminated."], "pid": "raylet", "is_err": False}
+        import_module("ray._private.worker").print_to_stdstream(last_words, ignore_prefix=False)
     assert "is lost" in caplog.text
+    assert capsys.readouterr().out == ""
 
 
 def test_p9_a_node_that_joins_in_mid_generation_plays_and_copies_agree(cluster, tmp_path):
@@ -147,9 +150,15 @@ def test_p2_a_candidate_that_kills_its_workers_fails_alone(cluster, caplog):
     plan = plan_of(faulty(segfault, {7}))
     with on_ray(cluster, plan) as evaluate:
         e = evaluate(perturbed(plan), A)
-    assert np.isnan(e.f).nonzero()[0].tolist() == [7]
-    assert_same(e, EXPECTED, but=(7,))
-    assert "candidate 7 killed 3 workers (SIGSEGV)" in caplog.text
+        assert np.isnan(e.f).nonzero()[0].tolist() == [7]
+        assert_same(e, EXPECTED, but=(7,))
+        assert "candidate 7 killed 3 workers (SIGSEGV)" in caplog.text
+        evaluate.number += 1  # as if two deaths had been told of before
+        batch = Batch(evaluate.number, job_of(perturbed(plan), A), plan)
+        batch.deaths[7] = ATTEMPTS - 1
+        evaluate.play(batch)
+        assert np.isnan(batch.rows.f).nonzero()[0].tolist() == [7]
+        assert batch.deaths[7] == ATTEMPTS
 
 
 def test_p7_after_an_interruption_the_evaluator_still_works(cluster, tmp_path):
@@ -183,12 +192,44 @@ def test_p11_another_table_of_noise_is_refused(cluster):
         evaluate(perturbed(HEALTHY), A)
 
 
-def test_p12_more_cpus_than_any_node_has_are_refused_at_once(cluster):
-    with (
-        pytest.raises(UsageError, match=r"no node .* has 64 CPUs; the largest has 1"),
-        on_ray(cluster, HEALTHY, workers=64),
-    ):
-        pass
+def test_another_token_is_refused_within_seconds_by_a_message_that_says_so(
+    cluster, monkeypatch, tmp_path
+):
+    other = tmp_path / "token"
+    other.write_text("0" * 32)
+    with monkeypatch.context() as patch:
+        patch.setenv("RAY_AUTH_TOKEN_PATH", str(other))
+        with pytest.raises(UsageError, match="asks for a token, and ours is missing or another"):
+            Connection(cluster.address, 1)
+    with closing(Connection(cluster.address, 1)):  # the token of a cluster is not kept for the next
+        assert len(nodes_of_the_cluster()) >= 2
+
+
+def test_p12_runs_share_a_cluster_by_their_workers_and_one_without_a_cpu_is_told_so(
+    cluster, monkeypatch, caplog
+):
+    def free() -> int:
+        return sum(found.free for found in nodes_of_the_cluster())
+
+    with on_ray(cluster, HEALTHY, workers=1) as one:
+        assert_same(one(perturbed(HEALTHY), A), EXPECTED)
+        wait_until(lambda: free() == 1)
+        with on_ray(cluster, HEALTHY, workers=64) as two:
+            assert "so of 64 workers no more than 1 play" in caplog.text
+            assert_same(two(perturbed(HEALTHY), A), EXPECTED)
+            assert_same(one(perturbed(HEALTHY), A), EXPECTED)
+            wait_until(lambda: free() == 0)
+            monkeypatch.setattr(roster, "NOBODY", 1.0)
+            with on_ray(cluster, HEALTHY) as three, pytest.raises(UsageError, match="--workers"):
+                three(perturbed(HEALTHY), A)
+    assert "other programs hold all 2 CPUs" in caplog.text
+
+
+def test_p12_a_cluster_without_a_cpu_is_refused_at_once():
+    nobody = roster.Roster.__new__(roster.Roster)
+    nobody.watch = SimpleNamespace(found=())  # type: ignore[assignment]
+    with pytest.raises(UsageError, match=r"no node .* has a CPU to play on; let one join"):
+        nobody._check_resources()
 
 
 def test_e3_a_task_that_no_node_can_set_up_is_broken(cluster):

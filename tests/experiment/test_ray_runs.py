@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,9 @@ import psutil
 import pytest
 
 import nses
-from clusters import LoopbackCluster, loopback_cluster, needs_ray
+from clusters import Cluster, needs_ray, two_nodes
 from commands import nses_command
+from sources import WALK
 from waiting import SOON, gone, wait_until
 
 pytestmark = [needs_ray, pytest.mark.slow]
@@ -20,29 +20,7 @@ pytestmark = [needs_ray, pytest.mark.slow]
 QUICK: dict[str, Any] = {"recipe": "smoke", "seed": 1, "tensorboard": False, "generations": 2}
 PLAIN = ["--recipe", "smoke", "--seed", "1", "--no-tensorboard", "--no-pictures"]
 
-TASK = """
-import gymnasium, numpy
-from steps import STEP
-
-class Walk(gymnasium.Env):
-    observation_space = gymnasium.spaces.Box(-9, 9, (1,))
-    action_space = gymnasium.spaces.Box(-1, 1, (1,))
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.x = self.np_random.normal(size=1)
-        return self.x, {}
-    def step(self, action):
-        self.x = numpy.clip(self.x + STEP * action, -9, 9)
-        return self.x, float(self.x[0]), False, False, {}
-"""
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[LoopbackCluster]:
-    with loopback_cluster() as cluster, pytest.MonkeyPatch.context() as patch:
-        for name, value in cluster.environment.items():
-            patch.setenv(name, value)
-        yield cluster
+cluster = pytest.fixture(scope="module")(two_nodes)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +32,7 @@ def cluster() -> Iterator[LoopbackCluster]:
     ],
 )
 def test_a_run_on_two_nodes_has_the_digest_of_the_serial_one(
-    cluster: LoopbackCluster, tmp_path: Path, task: str, settings: dict[str, Any]
+    cluster: Cluster, tmp_path: Path, task: str, settings: dict[str, Any]
 ):
     if task.startswith("atari"):
         pytest.importorskip("ale_py", reason="needs the extra atari")
@@ -65,9 +43,9 @@ def test_a_run_on_two_nodes_has_the_digest_of_the_serial_one(
 
 
 def test_a_task_of_a_users_own_file_trains_on_nodes_that_do_not_have_it(
-    cluster: LoopbackCluster, tmp_path: Path
+    cluster: Cluster, tmp_path: Path
 ):
-    (tmp_path / "my_walk.py").write_text(TASK)
+    (tmp_path / "my_walk.py").write_text("from steps import STEP\n" + WALK)
     (tmp_path / "steps.py").write_text("STEP = 0.5\n")
     words = ["train", "my_walk:Walk", "--max-steps", "4", *PLAIN, "--generations", "2"]
     there = ["--backend", "ray", "--ray-address", cluster.address]
@@ -83,7 +61,7 @@ def generations(directory: Path) -> int:
 
 
 def test_p3_p10_a_killed_run_leaves_no_foreman_and_goes_on_without_the_cluster(
-    cluster: LoopbackCluster, tmp_path: Path, launch: Any
+    cluster: Cluster, tmp_path: Path, launch: Any
 ):
     words = [*PLAIN, "--generations", "40", "--checkpoint-seconds", "0"]
     there = ["--backend", "ray", "--ray-address", cluster.address]

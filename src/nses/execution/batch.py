@@ -20,6 +20,7 @@ class Settled:
     broken: tuple[str, ...]  # why workers could not set up the task
     killers: int  # candidates that failed because their workers died
     restarts: int  # workers replaced
+    deaths: tuple[int, ...] = ()  # candidates that workers died or hung at, one for each time
 
 
 class Batch:
@@ -37,6 +38,7 @@ class Batch:
         self.errors: list[str] = []
         self.broken: list[str] = []
         self.killers, self.counted = 0, self.ledger.restarts
+        self.ledger.blamed.clear()
 
     @property
     def cannot_wait(self) -> bool:
@@ -51,6 +53,7 @@ class Batch:
             tuple(self.broken),
             self.killers,
             self.ledger.restarts - self.counted,
+            tuple(self.ledger.blamed),
         )
         self._forget()
         return said

@@ -8,26 +8,27 @@ import ipaddress
 import logging
 import os
 import secrets
-import shutil
-import signal
 import socket
 import stat
 import sys
-import tempfile
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from nses.errors import UsageError
 from nses.execution.leaving import leave_at_once
+from nses.execution.surroundings import (
+    LOOPBACK,
+    environment,
+    hushed,
+    own_folder,
+    same_signals,
+)
 from nses.extras import needing
 
 ANSWER = 5.0  # seconds in which a cluster must accept a connection
 OBJECTS = 100 << 20  # bytes for objects in a cluster of our own: one job and a few rows
-LONGEST_PARENT = 16  # characters: a socket's path may have 107, and Ray adds 70 to ours
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MODE, TOKEN, TOKEN_FILE = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"
 
 ALWAYS = {
@@ -36,7 +37,7 @@ ALWAYS = {
     # Otherwise Ray ends this process a minute after losing its head, before we can say so.
     "RAY_gcs_rpc_server_reconnect_timeout_s": "86400",
 }
-LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # what makes Ray use 127.0.0.1, anywhere
+JOINING = {"RAY_gcs_server_port_wait_time_s": "3"}  # seconds that a head may take to let us in
 OURS = {
     "RAY_worker_niceness": "0",
     "RAY_health_check_period_ms": "1000",
@@ -70,7 +71,7 @@ class Connection:
         if imported is not None and imported.is_initialized():  # by the user: leave it as it is
             return
         if address is None:
-            folder = self.stack.enter_context(_folder())
+            folder = self.stack.enter_context(own_folder())
             settings = ALWAYS | LOOPBACK | OURS | own_token()
             own = {
                 "num_cpus": cpus,
@@ -85,8 +86,9 @@ class Connection:
             if not loopback:
                 check_token(os.environ)
             _knock(address, host, port)
-            settings, own = ALWAYS | (LOOPBACK if loopback else {}), {}
-        self.stack.enter_context(_environment(settings))
+            settings, own = ALWAYS | JOINING | (LOOPBACK if loopback else {}), {}
+        self.stack.enter_context(environment(settings))
+        self.stack.enter_context(hushed())
         _init(address, own)
         self.stack.callback(_shutdown)
 
@@ -98,18 +100,22 @@ class Connection:
 
         atexit.unregister(ray.shutdown)
         leave_at_once("Ray crashes when it is torn down without its head")
-        self.stack.pop_all()
+        _forsaken.append(self.stack.pop_all())
 
     def close(self) -> None:
         self.stack.close()
 
 
+_forsaken: list[ExitStack] = []  # kept, or they would be closed with what they hold
+
+
 def _init(address: str | None, own: dict[str, Any]) -> None:
-    with _same_signals():
+    with same_signals():
         import ray
         from ray.exceptions import RayError
 
         logging.getLogger("ray").setLevel(logging.CRITICAL)  # we report what matters ourselves
+        _forget_tokens()
         try:
             ray.init(
                 address=address or "local",
@@ -129,61 +135,33 @@ def _why(address: str | None, error: Exception) -> str:
         return f"a Ray cluster on this machine could not be started: {text}"
     if "ersion mismatch" in text:
         return f"the Ray cluster at {address} runs other versions: {text}"
+    if "InvalidAuthToken" in f"{text} {error.__cause__}":
+        return (
+            f"the Ray cluster at {address} asks for a token, and ours is missing or another one. "
+            f"Set {MODE}=token, and give us the cluster's token in {TOKEN_FILE} or "
+            "~/.ray/auth_token."
+        )
     return (
-        f"the Ray cluster at {address} did not let us in: {text}\n"
-        f"Either its token is a different one (set {MODE}=token, and {TOKEN_FILE} or "
-        "~/.ray/auth_token to the token of the cluster), or this machine is not one of its nodes: "
-        f"run 'ray start --address={address}' here first, with --num-cpus=0 if it should not play."
+        f"the Ray cluster at {address} did not let us in: {text}\nIf this machine is not one of "
+        f"its nodes, run 'ray start --address={address}' here first, with --num-cpus=0 if it "
+        "should not play."
     )
+
+
+def _forget_tokens() -> None:
+    """Ray would show the next cluster the token of the last one."""
+    from ray import _raylet
+
+    loader: Any = getattr(_raylet, "AuthenticationTokenLoader", None)
+    if loader is not None:  # versions differ in it
+        loader.instance().reset_cache()
 
 
 def _shutdown() -> None:
     import ray
 
-    with _same_signals():
+    with same_signals():
         ray.shutdown()
-
-
-@contextmanager
-def _same_signals() -> Iterator[None]:
-    """Restores the caller's signal handlers, which Ray replaces with its own."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {signum: signal.getsignal(signum) for signum in SIGNALS}
-    try:
-        yield
-    finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
-
-
-@contextmanager
-def _environment(settings: Mapping[str, str]) -> Iterator[None]:
-    """Sets what the user has not set, for as long as the connection lasts."""
-    added = {name: value for name, value in settings.items() if name not in os.environ}
-    os.environ.update(added)
-    constants = sys.modules.get("ray._private.ray_constants")
-    if constants is not None and os.environ.get(next(iter(LOOPBACK))) == "0":
-        vars(constants)["ENABLE_RAY_CLUSTER"] = False  # read from the environment on import
-    try:
-        yield
-    finally:
-        for name in added:
-            os.environ.pop(name, None)
-
-
-@contextmanager
-def _folder() -> Iterator[str]:
-    """A folder for the sockets and logs of a cluster of our own, which nobody else can read."""
-    parent = tempfile.gettempdir()
-    folder = tempfile.mkdtemp(
-        prefix="nses-", dir=parent if len(parent) <= LONGEST_PARENT else "/tmp"
-    )
-    try:
-        yield f"{folder}/ray"  # Ray opens its own folder to everybody
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 # Tokens.

@@ -6,6 +6,7 @@ It knows nothing about the network through which it is called.
 import logging
 import os
 import traceback
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
@@ -119,14 +120,25 @@ class Foreman:
         self.archive = news.added_to(self.archive)
 
     def play(
-        self, number: int, job: Job, indices: Indices, settled: Indices, low: int, seconds: float
+        self,
+        number: int,
+        job: Job,
+        indices: Indices,
+        settled: Indices,
+        low: int,
+        seconds: float,
+        deaths: Mapping[int, int],
     ) -> Answer:
-        """Takes candidates, forgets those that others have settled, and returns what is done."""
+        """Takes candidates, forgets those that others have settled, and returns what is done.
+
+        `deaths` counts, by candidate, the workers that it has killed before, on any node.
+        """
         (pool,) = self.pools
         if number != self.number:
             self.number = number
             pool.begin(replace(job, archive=self.archive))
         pool.batch.ledger.drop(settled.tolist())
+        pool.batch.ledger.remember(deaths)
         try:
             done = pool.exchange(units_among(indices, self.workers), low, seconds)
         except NsesError as error:

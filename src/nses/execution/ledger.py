@@ -5,7 +5,7 @@ Whatever order answers, deaths and late answers come in, each candidate gets exa
 
 import logging
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from nses.errors import TooManyFailures
 
@@ -44,6 +44,7 @@ class Ledger:
         self.open: set[int] = set()  # candidates without a result
         self.pending: deque[range] = deque()
         self.deaths: Counter[int] = Counter()  # by candidate, or by -1 - slot if none is to blame
+        self.blamed: list[int] = []  # candidates, since somebody last asked
         self.restarts = 0
         self.add(units_of(n))
 
@@ -52,6 +53,11 @@ class Ledger:
         for unit in units:
             self.open.update(unit)
             self.pending.append(unit)
+
+    def remember(self, deaths: Mapping[int, int]) -> None:
+        """Takes over how often these candidates have killed, here or elsewhere."""
+        for i, times in deaths.items():
+            self.deaths[i] = max(self.deaths[i], times)
 
     def drop(self, indices: Iterable[int]) -> None:
         """Forgets candidates that have a result from elsewhere."""
@@ -103,6 +109,7 @@ class Ledger:
         """Whether this was the last attempt."""
         cause = -1 - holder.slot if culprit is None else culprit
         self.deaths[cause] += 1
+        self.blamed += [] if culprit is None else [culprit]
         self.restarts += 1
         otherwise = "between candidates" if holder.ready else "starting"
         where = otherwise if culprit is None else f"playing candidate {culprit}"

@@ -5,6 +5,7 @@ calls and collects rows by candidate. Idle nodes play copies of what others have
 """
 
 import logging
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
@@ -63,7 +64,7 @@ class Batch:
         self.shares = Shares(len(job))
         self.rows = empty_rows(len(job), plan)
         self.first: FirstTrace | None = None
-        self.restarts = 0
+        self.restarts, self.deaths = 0, Counter[int]()  # by candidate, on all nodes
         self.told: dict[int, list[Any]] = {}  # references to news, by how much was known before
 
     def teach(self, node: Node) -> None:
@@ -140,6 +141,12 @@ class OnRay:
     def _run(self, job: Job) -> tuple[Rows, int]:
         self.number += 1
         batch, lost = Batch(self.number, job, self.plan), self.roster.lost
+        self.play(batch)
+        restarts = batch.restarts + self.roster.lost - lost
+        return replace(batch.rows, first=batch.first), restarts
+
+    def play(self, batch: Batch) -> None:
+        """Hands out and collects until every candidate has a result."""
         while batch.shares.open.any():
             self.roster.refresh()
             batch.shares.keep(self.roster.nodes)
@@ -149,8 +156,6 @@ class OnRay:
                 self._receive(node, answer, batch)
             if self.should_stop():
                 raise Interrupted
-        restarts = batch.restarts + self.roster.lost - lost
-        return replace(batch.rows, first=batch.first), restarts
 
     def _hand_out(self, node: Node, batch: Batch) -> None:
         shares, name = batch.shares, node.found.id
@@ -163,7 +168,8 @@ class OnRay:
         low = held // 2 if shares.free else 0 if alone else node.workers - 1
         seconds = max(ANSWER, 0.01 * len(self.roster.ready))  # so that answers stay few
         batch.teach(node)
-        node.ask("play", batch.number, batch.reference, indices, settled, low, seconds)
+        deaths = {i: batch.deaths[i] for i in shares.held_of(name, batch.deaths)}
+        node.ask("play", batch.number, batch.reference, indices, settled, low, seconds, deaths)
 
     def _share(self, node: Node, shares: Shares) -> Indices:
         """Half of a fair share, to leave something for late joiners; copies when none is free."""
@@ -199,6 +205,7 @@ class OnRay:
         if parcel.first is not None and parcel.first[0] in parcel.indices[new]:
             batch.first = earlier(batch.first, parcel.first)
         batch.restarts += answer.heard.restarts
+        batch.deaths.update(answer.heard.deaths)
         self.judge.hear(answer.heard, batch.job, batch.rows)
 
     # The gradient.

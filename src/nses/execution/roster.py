@@ -20,6 +20,7 @@ SCHEDULED = 20.0  # seconds in which a foreman must find room on its node
 SILENT = 30.0  # seconds without an answer, due within one, after which a foreman counts as lost
 NOBODY = 30.0  # seconds without a node that can play, after which we give up
 TICK = 0.2
+MOST = 1 << 30  # workers, where there is no limit
 
 
 class Node:
@@ -66,12 +67,29 @@ class Roster:
         self._check_resources()
 
     def _check_resources(self) -> None:
-        largest = max((found.cpus for found in self.watch.found), default=0)
-        if (self.workers or 1) > largest:
+        cpus = sum(found.cpus for found in self.watch.found)
+        free = sum(found.free for found in self.watch.found)
+        if not cpus:
             raise UsageError(
-                f"no node of the Ray cluster has {self.workers or 1} CPUs; the largest has "
-                f"{largest}. Lower --workers, which counts per node, or add larger nodes."
+                "no node of the Ray cluster has a CPU to play on; let one join with 'ray start "
+                "--address=HOST:PORT' and without --num-cpus=0."
             )
+        if not free:
+            log.warning(
+                "other programs hold all %d CPUs of the Ray cluster; waiting %g s for one.",
+                cpus, NOBODY,
+            )  # fmt: skip
+        elif (self.workers or 1) > free:
+            log.warning(
+                "%d of the %d CPUs of the Ray cluster are free, so of %d workers no more than %d "
+                "play until others come free or join.",
+                free, cpus, self.workers, free,
+            )  # fmt: skip
+
+    @property
+    def room(self) -> int:
+        """How many workers may still be started, on all nodes together."""
+        return (self.workers or MOST) - sum(node.workers for node in self.nodes.values())
 
     @property
     def headless(self) -> bool:
@@ -106,7 +124,8 @@ class Roster:
                 self.lose(node, self._silence(node))
         for found in there.values():
             known = self.nodes.keys() | self.refused.keys()
-            if found.cpus > 0 and found.id not in known and now >= self.back.get(found.id, 0.0):
+            due = found.id not in known and now >= self.back.get(found.id, 0.0)
+            if due and min(found.free, self.room) > 0:
                 self.nodes[found.id] = self._recruit(found)
         if self.refused and not self.nodes and not self.welcomed:
             raise next(iter(self.refused.values()))
@@ -119,7 +138,7 @@ class Roster:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        workers = min(self.workers or found.cpus, found.cpus)
+        workers = min(found.free, self.room)
         place = NodeAffinitySchedulingStrategy(found.id, soft=False)
         actor: Any = ray.remote(Foreman)
         options = {"num_cpus": workers, "scheduling_strategy": place, "max_restarts": 0}
@@ -159,7 +178,8 @@ class Roster:
                 f"no node of the Ray cluster can play, and none has joined for {NOBODY:g} s"
             )
         raise UsageError(
-            f"no node of the Ray cluster was ready to play within {NOBODY:g} s; see the warnings."
+            f"no node of the Ray cluster was ready to play within {NOBODY:g} s; see the "
+            "warnings. Runs that share a cluster take fewer CPUs each with --workers."
         )
 
     # The door.

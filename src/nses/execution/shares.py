@@ -4,7 +4,7 @@ Towards the end, several nodes may hold the same one. The first result counts; l
 agree with it.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,11 @@ class Shares:
     def count(self, node: str) -> int:
         """How many candidates a node holds."""
         return int(self._of(node).sum())
+
+    def held_of(self, node: str, indices: Iterable[int]) -> list[int]:
+        """Those of these candidates that a node holds."""
+        held = self._of(node)
+        return [i for i in indices if held[i]]
 
     def _give(self, node: str, indices: Indices) -> Indices:
         self._of(node)[indices] = True

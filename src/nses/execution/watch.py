@@ -14,6 +14,7 @@ class Found:
     id: str
     name: str
     cpus: int
+    free: int  # of these, those that no program holds
     here: bool  # whether it is this machine
 
 
@@ -40,14 +41,16 @@ class Watch(threading.Thread):
 
 def nodes_of_the_cluster() -> tuple[Found, ...]:
     import ray
+    from ray._private.state import available_resources_per_node
     from ray.util import get_node_ip_address
 
-    here = get_node_ip_address()
+    here, free = get_node_ip_address(), available_resources_per_node()
     return tuple(
         Found(
             node["NodeID"],
             f"{node['NodeManagerHostname']} ({node['NodeID'][:8]})",
             int(node["Resources"].get("CPU", 0)),
+            int(free.get(node["NodeID"], {}).get("CPU", 0)),
             node["NodeManagerAddress"] == here,
         )
         for node in ray.nodes()

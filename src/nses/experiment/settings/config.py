@@ -166,7 +166,7 @@ class Config:
     workers: int | None = setting(
         None, kind=Kind.PRACTICAL, experiment=True, at_least=1, at_most=4096
     )
-    """Worker processes, on each machine; one for every CPU if not given."""
+    """Worker processes, on all machines together; one for every CPU if not given."""
     backend: str = setting("processes", kind=Kind.PRACTICAL, experiment=True, among=BACKENDS)
     """Where episodes are played: in this process (serial), on this machine (processes) or on the
     machines of a Ray cluster (ray). The result is the same."""
