@@ -9,7 +9,7 @@ import resource
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,11 +31,12 @@ class Fault:
     damage: str | None
 
 
-def plan(seed: int) -> Iterator[Fault]:
-    """An endless sequence of faults; a pure function of the seed."""
+def plan(seed: int, kinds: Collection[str]) -> Iterator[Fault]:
+    """An endless sequence of faults of these kinds; a pure function of the seed."""
+    names = sorted(kinds)
     for i in range(10**9):
         rng = Random(f"soak {seed} {i}")
-        kind = rng.choices(sorted(KINDS), [WEIGHTS.get(name, 2) for name in sorted(KINDS)])[0]
+        kind = rng.choices(names, [WEIGHTS.get(name, 2) for name in names])[0]
         yield Fault(
             kind,
             pause=round(rng.uniform(0.0, 1.5), 3),
@@ -72,14 +73,15 @@ class Training:
         pid = self.process.pid
         with suppress(OSError):
             names = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-            return [int(name) for name in names if _plays(int(name))]
+            return [int(name) for name in names if b"worker.py" in command_of(int(name))]
         return []
 
 
-def _plays(pid: int) -> bool:
+def command_of(pid: int) -> bytes:
+    """The command line of a process; nothing if there is none."""
     with suppress(OSError):
-        return b"worker.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    return False
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 def marked(mark: str) -> list[int]:
@@ -107,17 +109,28 @@ def generation_of(home: Path) -> int:
 
 
 def _kill_worker(training: Training, fault: Fault) -> bool:
-    pid = _a_worker(training, fault)
-    return pid is not None and _send(pid, signal.SIGKILL)
+    return kill_one(training.workers, fault)
 
 
 def _stop_worker(training: Training, fault: Fault) -> bool:
     """Freeze a worker, as a swapping machine does; if long enough, it counts as hanging."""
-    pid = _a_worker(training, fault)
-    if pid is None or not _send(pid, signal.SIGSTOP):
+    return stop_one(training.workers, training, fault)
+
+
+def kill_one(pids: list[int], fault: Fault) -> bool:
+    return bool(pids) and _send(pids[fault.number % len(pids)], signal.SIGKILL)
+
+
+def stop_one(pids: list[int], training: Training, fault: Fault) -> bool:
+    """Freeze one of these processes for some time."""
+    if not pids:
         return False
-    _let_pass(training, fault.seconds)
-    if _plays(pid):  # otherwise it has been replaced
+    pid = pids[fault.number % len(pids)]
+    command = command_of(pid)
+    if not _send(pid, signal.SIGSTOP):
+        return False
+    let_pass(training, fault.seconds)
+    if command_of(pid) == command:  # otherwise it has been replaced
         _send(pid, signal.SIGCONT)
     return True
 
@@ -125,7 +138,7 @@ def _stop_worker(training: Training, fault: Fault) -> bool:
 def _stop_coordinator(training: Training, fault: Fault) -> bool:
     if not _send(training.process.pid, signal.SIGSTOP):
         return False
-    _let_pass(training, fault.seconds)
+    let_pass(training, fault.seconds)
     return _send(training.process.pid, signal.SIGCONT)
 
 
@@ -159,7 +172,7 @@ def _fill_disk(training: Training, fault: Fault) -> bool:
     pid, hard = training.process.pid, resource.RLIM_INFINITY
     try:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (fault.number % 20_000, hard))
-        _let_pass(training, fault.seconds)
+        let_pass(training, fault.seconds)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
     except ProcessLookupError:  # it has given up, which is allowed
         return training.process.wait(ENDS) == 4
@@ -173,11 +186,6 @@ def _close_output(training: Training, fault: Fault) -> bool:
     return True
 
 
-def _a_worker(training: Training, fault: Fault) -> int | None:
-    workers = training.workers
-    return workers[fault.number % len(workers)] if workers else None
-
-
 def _send(pid: int, signum: int) -> bool:
     try:
         os.kill(pid, signum)
@@ -186,7 +194,7 @@ def _send(pid: int, signum: int) -> bool:
     return True
 
 
-def _let_pass(training: Training, seconds: float) -> None:
+def let_pass(training: Training, seconds: float) -> None:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         training.drain()
@@ -259,12 +267,18 @@ KINDS: dict[str, Callable[[Training, Fault], bool]] = {
     "close standard output": _close_output,
 }
 WEIGHTS = {"kill -9 a worker": 4, "SIGINT twice": 1, "close standard output": 1}
+WEIGHTS |= {"a node joins": 5, "cut the link of a node": 4}
 ENDING = frozenset(
     ["kill -9 the coordinator", "kill -9 the process group", "SIGTERM", "SIGINT", "SIGINT twice"]
 )
 # Only once training has started: before that, Python itself would react.
 POLITE = frozenset(["SIGTERM", "SIGINT", "SIGINT twice", "full disk", "close standard output"])
-LASTING = frozenset(["SIGSTOP a worker", "SIGSTOP the coordinator", "full disk"])
+LASTING = frozenset(
+    [
+        *("SIGSTOP a worker", "SIGSTOP the coordinator", "full disk"),
+        *("SIGSTOP a foreman", "SIGSTOP a raylet", "cut the link of a node"),
+    ]
+)
 DAMAGES: dict[str, Callable[[Path, int], bool]] = {
     "flip a bit of the newest checkpoint": _flip_newest,
     "tear the last line of metrics": _tear("metrics.jsonl"),

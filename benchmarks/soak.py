@@ -2,7 +2,8 @@
 
 Runs are trained from the command line, in processes of their own. Meanwhile workers and
 coordinators are killed, stopped and starved of disk space, and files are damaged, all drawn from a
-seed. Each run must end like an undisturbed one, and leave no process and no shared memory behind.
+seed. On a cluster, so are foremen and raylets, links are cut and nodes join. Each run must end like
+an undisturbed one, and leave no process and no shared memory behind.
 """
 
 import argparse
@@ -11,13 +12,12 @@ import os
 import secrets
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,27 +27,19 @@ from benchmarks.faults import (
     DAMAGES,
     ENDING,
     ENDS,
-    KINDS,
-    MARK,
     Fault,
     Training,
     generation_of,
     marked,
     plan,
 )
+from benchmarks.stage import COURSES, HERE, ON_THIS_MACHINE, Stage, on_a_cluster
 from nses.experiment.runs.storage import CheckpointRefused
 
-COURSES = {  # task → settings
-    "point-trap": "--algorithm nsra-es --seed 1 --n 100 --generations 300 --max-steps 100",
-    "swimmer-trap": "--algorithm nsr-es --seed 2 --n 8 --generations 80 --max-steps 100",
-    "Pendulum-v1": "--algorithm es --seed 3 --n 8 --generations 80 --max-steps 40",
-}
-COMMON = (
-    "--workers 2 --deadline 5 --checkpoint-seconds 0.3 --evaluation-episodes 2 --retest-episodes 4 "
-    "--no-tensorboard --no-pictures"
-)
 PATIENCE = 180.0  # seconds without a new generation after which a run counts as hanging
 LEAVING = 20.0  # seconds that workers may outlive their coordinator on a busy machine
+STAGES = {"machine": lambda: nullcontext(ON_THIS_MACHINE), "cluster": on_a_cluster}
+WHERE = "on this machine alone, on a cluster of two nodes, or half of the time each (both)"
 EXITS = {0, 4, 130, 143, -2, -9, -15}  # negative: before the command started, or after its end
 
 
@@ -63,56 +55,35 @@ class Tally:
     failures: list[str] = field(default_factory=list)
 
 
-def start(words: list[str], home: Path, mark: str) -> Training:
-    """Start a command in a process group of its own, with a pipe as its standard output."""
-    reader, writer = os.pipe()
-    os.set_blocking(reader, False)
-    with (home.parent / f"{home.name}.errors").open("ab") as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "nses", *words],
-            stdin=subprocess.DEVNULL,
-            stdout=writer,
-            stderr=errors,
-            env={**os.environ, MARK: mark},
-            start_new_session=True,
-        )
-    os.close(writer)
-    return Training(home, process, mark, reader)
-
-
-def train_words(task: str, home: Path) -> list[str]:
-    return ["train", task, *COURSES[task].split(), *COMMON.split(), "--run-dir", str(home)]
-
-
 class Soak:
     """Trains one run after the other under faults; owns all processes that it starts."""
 
-    def __init__(self, home: Path, seed: int, seconds: float, tasks: list[str]):
-        self.home, self.tasks = home, tasks
-        self.seconds, self.end = seconds, 0.0
-        self.faults: Iterator[Fault] = plan(seed)
-        self.tally = Tally()
+    def __init__(self, home: Path, seed: int, tasks: list[str], tally: Tally):
+        self.home, self.seed, self.tasks, self.tally = home, seed, tasks, tally
+        self.stage, self.end = ON_THIS_MACHINE, 0.0
+        self.faults: Iterator[Fault] = iter(())
         self.mark = secrets.token_hex(8)
         self.right: dict[str, Evidence] = {}
+        self.numbers = itertools.count()
 
-    def run(self) -> Tally:
+    def run(self, stage: Stage, seconds: float) -> None:
         try:
             for task in self.tasks:
-                self.right[task] = self._undisturbed(task)
-            self.end = time.monotonic() + self.seconds
-            for number, task in enumerate(itertools.cycle(self.tasks)):
-                self._disturbed(task, self.home / f"{number}-{task}")
+                self.right[task] = self.right.get(task) or self._undisturbed(task)
+            self.stage, self.faults = stage, plan(self.seed, stage.kinds)
+            self.end = time.monotonic() + seconds
+            for task in itertools.cycle(self.tasks):
+                self._disturbed(task, self.home / f"{next(self.numbers)}-{task}")
                 if time.monotonic() > self.end:
                     break
         finally:
             for pid in marked(self.mark):
                 with suppress(ProcessLookupError):
                     os.kill(pid, 9)
-        return self.tally
 
     def _undisturbed(self, task: str) -> Evidence:
         home = self.home / f"undisturbed-{task}"
-        training = start(train_words(task, home), home, self.mark)
+        training = ON_THIS_MACHINE.start(ON_THIS_MACHINE.train(task, home), home, self.mark)
         try:
             code = self._wait(training)
         finally:
@@ -123,9 +94,9 @@ class Soak:
 
     def _disturbed(self, task: str, home: Path) -> None:
         """Train one run from beginning to end, in as many processes as it takes."""
-        words, failures = train_words(task, home), len(self.tally.failures)
+        words, failures = self.stage.train(task, home), len(self.tally.failures)
         while True:
-            training = start(words, home, self.mark)
+            training = self.stage.start(words, home, self.mark)
             try:
                 code = self._torment(training)
             finally:
@@ -145,7 +116,8 @@ class Soak:
     def _next_words(self, task: str, home: Path) -> list[str]:
         """The command to continue: resume, once there is a checkpoint."""
         begun = any(home.glob("checkpoints/[0-9]*"))
-        return ["resume", str(home)] if begun else train_words(task, home)
+        resume = self.stage.resume(home, self.tally.resumes)
+        return resume if begun else self.stage.train(task, home)
 
     def _torment(self, training: Training) -> int:
         """Cause faults until the process ends; returns its exit code."""
@@ -159,7 +131,7 @@ class Soak:
             if training.process.poll() is not None:
                 return self._wait(training)
             low = generation_of(training.home)
-            if KINDS[fault.kind](training, fault):
+            if self.stage.kinds[fault.kind](training, fault):
                 self.tally.faults[fault.kind] += 1
                 since, cause = time.monotonic(), fault.kind
             if fault.kind in ENDING:
@@ -208,7 +180,7 @@ class Soak:
         if not AFTER[name](home, fault.number):
             return
         self.tally.faults[name] += 1
-        training = start(["resume", str(home)], home, self.mark)
+        training = ON_THIS_MACHINE.start(["resume", str(home), *HERE], home, self.mark)
         try:
             code = self._wait(training)
         finally:
@@ -234,12 +206,15 @@ class Soak:
     def _check_left(self, home: Path, training: Training) -> None:
         """Check that none of its processes outlives it for long."""
         end = time.monotonic() + LEAVING
-        while (left := marked(self.mark)) and time.monotonic() < end:
+        while (left := self._left()) and time.monotonic() < end:
             time.sleep(0.05)
         for pid in left:
             self._fail(home, f"process {pid} is still running")
             with suppress(ProcessLookupError):
                 os.kill(pid, 9)
+
+    def _left(self) -> list[int]:
+        return [*marked(self.mark), *self.stage.playing()]
 
     def _fail(self, home: Path, what: str) -> None:
         happened = dict(self.tally.faults)
@@ -257,6 +232,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser("python -m benchmarks soak", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600.0, help="how long faults go on (600)")
     parser.add_argument("--seed", type=int, default=0, help="another seed gives other faults (0)")
+    parser.add_argument("--where", choices=("both", *STAGES), default="both", help=WHERE)
     parser.add_argument("--tasks", nargs="+", choices=sorted(COURSES), default=list(COURSES))
     parser.add_argument("--directory", type=Path, default=None, help="keep the runs here")
     given = parser.parse_args(arguments)
@@ -264,11 +240,15 @@ def main(arguments: list[str]) -> int:
     before, began = shared_memory(), time.monotonic()
     home = given.directory or Path(tempfile.mkdtemp(prefix="nses-soak-"))
     home.mkdir(parents=True, exist_ok=True)
-    soak = Soak(home.resolve(), given.seed, given.seconds, given.tasks)
+    tally = Tally()
+    soak = Soak(home.resolve(), given.seed, given.tasks, tally)
+    chosen = [name for name in STAGES if given.where in (name, "both")]
     try:
-        tally = soak.run()
+        for name in chosen:
+            with STAGES[name]() as stage:
+                soak.run(stage, given.seconds / len(chosen))
     finally:
-        if given.directory is None and not soak.tally.failures:
+        if given.directory is None and not tally.failures:
             shutil.rmtree(home, ignore_errors=True)
     for name in sorted(shared_memory() - before):
         tally.failures.append(f"/dev/shm/{name} was left behind")

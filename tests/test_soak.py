@@ -5,19 +5,23 @@ import sys
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from benchmarks.evidence import Evidence, differences
 from benchmarks.faults import DAMAGES, ENDING, KINDS, generation_of, plan
+from benchmarks.nodes.faults import kinds_on
 
 ROOT = Path(__file__).parents[1]
 
 
 def test_the_plan_of_faults_is_a_pure_function_of_its_seed():
-    first, again = list(islice(plan(7), 200)), list(islice(plan(7), 200))
-    assert first == again != list(islice(plan(8), 200))
-    assert {fault.kind for fault in first} == set(KINDS)
-    assert {fault.damage for fault in first if fault.kind in ENDING} == {None, *DAMAGES}
+    cluster = SimpleNamespace(enter=["nsenter"])
+    for kinds in (KINDS, kinds_on(cluster)):
+        first, again = list(islice(plan(7, kinds), 200)), list(islice(plan(7, kinds), 200))
+        assert first == again != list(islice(plan(8, kinds), 200))
+        assert {fault.kind for fault in first} == set(kinds)
+        assert {fault.damage for fault in first if fault.kind in ENDING} == {None, *DAMAGES}
 
 
 def test_a_disturbed_run_may_lack_only_lines_that_it_says_it_lacks():
@@ -46,7 +50,7 @@ def test_a_short_soak_ends_with_the_digest_of_the_undisturbed_run(tmp_path):
     done = subprocess.run(
         [
             *(sys.executable, "-m", "benchmarks", "soak", "--seconds", "20", "--seed", "1"),
-            *("--tasks", "point-trap", "--directory", str(tmp_path)),
+            *("--where", "machine", "--tasks", "point-trap", "--directory", str(tmp_path)),
         ],
         cwd=ROOT,
         capture_output=True,
