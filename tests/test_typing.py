@@ -59,6 +59,9 @@ nses.check_policy(policy, task)
 try:
     run = nses.train(task, algorithm="nsra-es", seed=1, policy=policy, listener=listener, n=20)
     run = nses.resume(run.path, task=task, policy=policy, generations=10)
+    run = nses.train("point-trap", recipe="smoke", progress=True, stop_at=20, time_limit="1h")
+    for algorithm in nses.ALGORITHMS:
+        run = nses.train("point-trap", algorithm=algorithm, hidden=[8], ranks="ordinal")
 except (UsageError, CheckpointRefused) as error:
     raise SystemExit(error.exit_code) from error
 
@@ -66,6 +69,13 @@ trained = nses.load(run.path, policy=policy).policy("best")
 action = trained(np.zeros(6))
 score: float = run.best.score
 print(action, score, nses.evaluate(run, episodes=3, task=task).returns.mean())
+
+last: float | None = run.metrics[-1]["score"]
+scores: NDArray[Any] = run.metrics["score"]
+print(last, scores.max(), run.metrics.columns, run.diagnosis, run.evaluate("best", 3).returns)
+print(run.replay(3, candidate=1)["same bits"], run.export().model, run.report().name)
+print(run.render("best", episodes=2).path, run.plot("learning", by="hours"))
+print(nses.compare(run, "runs", paper=True).rows[0].best_median)
 
 strategy = nses.Strategy("nsra-es", np.zeros(4, np.float32), n=10, sigma=0.1, k=3, seed=0)
 for _ in range(3):
@@ -85,15 +95,18 @@ def test_the_package_says_that_it_is_typed():
     assert (Path(nses.__file__).parent / "py.typed").is_file()
 
 
+SLIPS = {
+    'nses.evaluate(run, episodes="3")': '"Literal[\'3\']" is not assignable to "int"',
+    'nses.train("point-trap", generatoins=3)': 'No parameter named "generatoins"',
+    'nses.train("point-trap", recipe="labtop")': "Literal['labtop']",
+    'nses.resume(run.path, ranks="equal")': "Literal['equal']",
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("more", "complaint"),
-    [("", ""), ('nses.evaluate(run, episodes="3")', '"Literal[\'3\']" is not assignable to "int"')],
-)
-def test_pyright_in_strict_mode_agrees_with_what_a_user_writes_and_finds_a_slip(
-    tmp_path, more, complaint
-):
-    (tmp_path / "snippet.py").write_text(SNIPPET + more)
+@pytest.mark.parametrize("slips", [{}, SLIPS], ids=["none", "slips"])
+def test_pyright_in_strict_mode_agrees_with_what_a_user_writes_and_finds_slips(tmp_path, slips):
+    (tmp_path / "snippet.py").write_text(SNIPPET + "\n".join(slips))
     source = Path(nses.__file__).parents[1]
     (tmp_path / "pyrightconfig.json").write_text(
         f'{{"typeCheckingMode": "strict", "extraPaths": ["{source}"]}}'
@@ -102,5 +115,6 @@ def test_pyright_in_strict_mode_agrees_with_what_a_user_writes_and_finds_a_slip(
     assert pyright, "the extra 'dev' brings pyright"
     command = [pyright, "--pythonpath", sys.executable, "snippet.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == (1 if complaint else 0), done.stdout
-    assert complaint in done.stdout
+    assert done.returncode == (1 if slips else 0), done.stdout
+    assert f"{len(slips)} error" in done.stdout
+    assert all(complaint in done.stdout for complaint in slips.values())

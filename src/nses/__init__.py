@@ -40,13 +40,14 @@ if TYPE_CHECKING:
     from nses.core.ranks import centered_ranks
     from nses.core.values import State
     from nses.errors import StopTraining
+    from nses.experiment.compare import Comparison, compare
     from nses.experiment.evaluate import evaluate
-    from nses.experiment.runs.run import Run, load
     from nses.experiment.settings.build import search_of
     from nses.experiment.settings.config import Config
     from nses.experiment.settings.recipes import recipe
     from nses.experiment.strategy import Strategy
     from nses.experiment.train import resume, train
+    from nses.experiment.verbs import Run, load
     from nses.rollouts.behaviors import Behavior
     from nses.rollouts.conformance import check_task
     from nses.rollouts.policies import Policy
@@ -58,21 +59,23 @@ _HOMES = {
     "ALGORITHMS": "nses.core.algorithms",
     "Algorithm": "nses.core.algorithms",
     "Behavior": "nses.rollouts.behaviors",
+    "Comparison": "nses.experiment.compare",
     "Config": "nses.experiment.settings.config",
     "Hyperparameters": "nses.core.algorithms",
     "Moments": "nses.core.moments",
     "Policy": "nses.rollouts.policies",
-    "Run": "nses.experiment.runs.run",
+    "Run": "nses.experiment.verbs",
     "Search": "nses.core.algorithms",
     "State": "nses.core.values",
     "StopTraining": "nses.errors",
     "Strategy": "nses.experiment.strategy",
     "Task": "nses.rollouts.tasks.task",
     "centered_ranks": "nses.core.ranks",
+    "compare": "nses.experiment.compare",
     "check_policy": "nses.rollouts.policy_conformance",
     "check_task": "nses.rollouts.conformance",
     "evaluate": "nses.experiment.evaluate",
-    "load": "nses.experiment.runs.run",
+    "load": "nses.experiment.verbs",
     "make_task": "nses.rollouts.tasks.catalog",
     "novelty": "nses.core.novelty",
     "recipe": "nses.experiment.settings.recipes",
@@ -82,7 +85,7 @@ _HOMES = {
 }
 
 __all__ = [  # noqa: RUF022  (grouped by use)
-    "train", "load", "resume", "evaluate", "Run", "StopTraining",
+    "train", "load", "resume", "evaluate", "compare", "Run", "Comparison", "StopTraining",
     "Strategy", "Search", "State", "search_of", "recipe", "Config",
     "make_task", "Task", "Behavior", "Policy", "Moments", "check_task", "check_policy",
     "ALGORITHMS", "Algorithm", "Hyperparameters", "centered_ranks", "novelty",

@@ -9,7 +9,7 @@
       NotFinite                1   also an ArithmeticError
       RunsFailed               the runs' own exit code if all agree, else 1
       StopTraining             raised by your own listener to stop a run
-    Stopped                    128 + the signal; not an Exception
+    Stopped                    128 + the signal; a KeyboardInterrupt, not an Exception
 
 Any other exception is a bug, in nses or in your own code.
 """
@@ -74,10 +74,10 @@ class StopTraining(NsesError):
     """
 
 
-class Stopped(BaseException):
+class Stopped(KeyboardInterrupt):
     """A signal stopped training; all finished generations are on disk.
 
-    Like KeyboardInterrupt it is not an Exception, so `except Exception` does not catch it.
+    It is not an Exception, so `except Exception` does not catch it.
     """
 
     def __init__(self, signum: int):

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 import nses
+from nses.experiment.interruption import Interruption
 from waiting import SOON, gone, wait_until
 
 GENERATIONS = 100
@@ -245,3 +246,12 @@ def test_p6_an_environment_that_hangs_for_ever_ends_a_run_with_exit_code_5(
     assert "while playing candidate" in errors
     assert "nses resume" in errors
     assert "Traceback" not in errors
+
+
+def test_a_second_interrupt_ends_an_interactive_session_by_an_exception_only(monkeypatch):
+    monkeypatch.setattr(sys, "ps1", "In : ", raising=False)
+    with Interruption() as stop:
+        signal.raise_signal(signal.SIGINT)
+        assert stop()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)

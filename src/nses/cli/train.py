@@ -24,11 +24,12 @@ def pursue_and_show(config: "Config") -> int:
     console = terminal()
     with ProgressView(config, console) as view:
         run = pursue(config, listener=view)
-    if view.began is None:
+    trained = view.pace.began is not None
+    if not trained:
         stop = run.look().stop
         why = f"the run has stopped: {stop.why}" if stop else "all generations are already done"
         console.print(f"nothing to train: {why}", highlight=False, soft_wrap=True)
-    if config.pictures and not (view.began is None and is_drawn(run)):
+    if config.pictures and (trained or not is_drawn(run)):
         draw_run(run)
     show_end(run, console)
     return 0

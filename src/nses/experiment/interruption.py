@@ -1,10 +1,12 @@
 """Ctrl-C, SIGTERM and SIGHUP stop at a safe point; a second Ctrl-C stops at once.
 
+In a notebook or an interactive session, stopping at once must not take the session along.
 SIGHUP means that the terminal is gone. `nohup` makes a process ignore it, and it stays ignored.
 """
 
 import os
 import signal
+import sys
 import threading
 from types import FrameType
 
@@ -35,5 +37,7 @@ class Interruption:
 
     def _note(self, signum: int, frame: FrameType | None) -> None:
         if signum == signal.SIGINT and self.signum is not None:
+            if hasattr(sys, "ps1"):  # interactive
+                raise KeyboardInterrupt
             os._exit(128 + signum)
         self.signum = signum

@@ -3,12 +3,11 @@
 import logging
 import os
 import shlex
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from nses.core.algorithms import Search
 from nses.core.values import State
@@ -27,13 +26,16 @@ from nses.experiment.runs.document import CONFIG, directory_of
 from nses.experiment.runs.endings import write_ending
 from nses.experiment.runs.journal import Journal
 from nses.experiment.runs.place import absolute, same_place
-from nses.experiment.runs.run import Run, load
+from nses.experiment.runs.saving import Checkpoints
 from nses.experiment.settings.build import policy_of, search_of, task_of
-from nses.experiment.settings.config import Config, changed, to_dict
+from nses.experiment.settings.config import Config, changed
+from nses.experiment.settings.keywords import AlgorithmName, Keywords, RecipeName
 from nses.experiment.settings.memory import check_memory, warn_of_memory
 from nses.experiment.settings.recipes import recipe as recipe_of
 from nses.experiment.settings.stopping import stop_of
+from nses.experiment.showing.progress import watched
 from nses.experiment.variations import returns_in_variations
+from nses.experiment.verbs import Run, load
 from nses.rollouts.episode import Interrupted
 from nses.rollouts.policies import Policy
 from nses.rollouts.policy_conformance import check_policy
@@ -46,25 +48,25 @@ log = logging.getLogger("nses")
 # Called after each generation with the state and its record; may raise StopTraining.
 Listener = Callable[[State, dict[str, Any]], object]
 
-MOST_FAILED = 3
-
 
 def train(
     task: str | Task,
     *,
-    algorithm: str = "nsra-es",
+    algorithm: AlgorithmName = "nsra-es",
     seed: int = 0,
-    recipe: str = "laptop",
+    recipe: RecipeName = "laptop",
     run_dir: str | Path | None = None,
     listener: Listener | None = None,
     policy: Policy | None = None,
-    **hyperparameters: Any,
+    progress: bool = False,
+    **settings: Unpack[Keywords],
 ) -> Run:
     """Train on a task by name or on a Task of your own, and return the run.
 
     `listener(state, record)` is called after each generation, with the state of the search and the
     line of metrics.jsonl. If it raises nses.StopTraining, the run stops there with a checkpoint and
-    is returned; `resume` continues it exactly.
+    is returned; `resume` continues it exactly. `progress` shows a bar, in a notebook as well.
+    Ctrl-C raises nses.errors.Stopped, a KeyboardInterrupt, when all that was finished is on disk.
     A `policy` of your own replaces the network, whose settings are then ignored.
     Every setting of `nses train --help` is a keyword. If `run_dir` already holds the same run,
     it is continued; if it holds another one, CheckpointRefused says how they differ.
@@ -76,11 +78,12 @@ def train(
         )
     name = task if isinstance(task, str) else task.name
     base = recipe_of(name, recipe, algorithm)
-    given = {"seed": seed, "algorithm": algorithm} | hyperparameters
+    given: dict[str, Any] = {"seed": seed, "algorithm": algorithm, **settings}
     if run_dir is not None:
         given["run_dir"] = str(run_dir)
     config = changed(base, given)
-    return pursue(config, None if isinstance(task, str) else task, listener, policy)
+    with watched(config, listener, progress) as both:
+        return pursue(config, None if isinstance(task, str) else task, both, policy)
 
 
 def resume(
@@ -88,7 +91,8 @@ def resume(
     task: Task | None = None,
     listener: Listener | None = None,
     policy: Policy | None = None,
-    **settings: Any,
+    progress: bool = False,
+    **settings: Unpack[Keywords],
 ) -> Run:
     """Continue a run exactly from its newest checkpoint; `generations` extends it.
 
@@ -98,7 +102,8 @@ def resume(
     run.task(task)
     policy = run.user_policy
     config = changed(run.config, {k: v for k, v in settings.items() if v is not None})
-    return pursue(config, task, listener, policy)
+    with watched(config, listener, progress) as both:
+        return pursue(config, task, both, policy)
 
 
 def pursue(
@@ -193,48 +198,6 @@ def _stopped_by(listener: Listener, state: State, record: dict[str, Any]) -> boo
 
 def _ignore(state: State, record: dict[str, Any]) -> None:
     """The default listener."""
-
-
-class Checkpoints:
-    """Writes checkpoints when they are due; a failed one is retried after the next generation."""
-
-    def __init__(self, directory: Path, config: Config):
-        self.directory, self.config = directory / checkpoint.DIRECTORY, config
-        self.failures = 0
-        self.written = time.monotonic()
-        self.generation = -1
-
-    def due(self, state: State) -> bool:
-        late = time.monotonic() - self.written >= self.config.checkpoint_seconds
-        kept = state.generation % self.config.keep_every == 0
-        return late or kept or self.failures > 0
-
-    def write(self, state: State) -> None:
-        if state.generation == self.generation:
-            return
-        try:
-            checkpoint.save(
-                self.directory, state, to_dict(self.config), keep_every=self.config.keep_every
-            )
-        except OSError as error:
-            self.failures += 1
-            if self.failures >= MOST_FAILED:
-                raise StorageFailed(
-                    f"the checkpoint of generation {state.generation} could not be written after "
-                    f"{self.failures} attempts: {error}"
-                ) from error
-            log.warning(
-                "the checkpoint of generation %d could not be written (%s); "
-                "trying again after the next generation.",
-                state.generation, error,
-            )  # fmt: skip
-            return
-        self.failures, self.written, self.generation = 0, time.monotonic(), state.generation
-
-    def insist(self, state: State) -> None:
-        """Write until it is on disk, for there is no next generation; else StorageFailed."""
-        while self.generation != state.generation:
-            self.write(state)
 
 
 def _generations(

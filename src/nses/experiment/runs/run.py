@@ -17,7 +17,8 @@ from nses.errors import UsageError
 from nses.experiment.runs import checkpoint
 from nses.experiment.runs.document import CONFIG, Resumption, read_document
 from nses.experiment.runs.endings import Ending
-from nses.experiment.runs.log import METRICS, Record, read_metrics
+from nses.experiment.runs.log import METRICS, read_metrics
+from nses.experiment.runs.metrics import Metrics
 from nses.experiment.runs.replay import parse_past, rebuild
 from nses.experiment.runs.snapshot import Snapshot
 from nses.experiment.runs.storage import (
@@ -52,6 +53,10 @@ class Run:
     brought: Policy | None = field(default=None, repr=False, compare=False)  # that object
     resumptions: tuple[Resumption, ...] = ()
     starts: tuple[int, ...] = ()  # seeds of all starts, where evaluations play each of them
+
+    def __repr__(self) -> str:
+        c = self.config
+        return f"<run of {c.task} with {c.algorithm}, seed {c.seed}, in {self.path}>"
 
     def policy(self, which: str = "best") -> "TrainedPolicy":
         """A policy as a function of an observation.
@@ -91,9 +96,9 @@ class Run:
         return updated[-1] if updated else 0
 
     @property
-    def metrics(self) -> list[Record]:
-        """The lines of metrics.jsonl."""
-        return read_metrics(self.path / METRICS)[0]
+    def metrics(self) -> Metrics:
+        """The lines of metrics.jsonl: a list of records, and a table of columns."""
+        return Metrics(read_metrics(self.path / METRICS)[0])
 
     @property
     def exact(self) -> bool:

@@ -11,6 +11,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from nses.core.values import Best
+from nses.errors import UsageError
 from nses.words import duration, short
 
 if TYPE_CHECKING:
@@ -37,12 +38,12 @@ class Stop:
 
 
 def seconds_of(text: str) -> float:
-    """90, 45s, 30m, 1.5h or 1d 12h in seconds; ValueError for anything else."""
+    """90, 45s, 30m, 1.5h or 1d 12h in seconds; UsageError for anything else."""
     if re.fullmatch(NUMBER, text.strip()):
         return float(text)
     match = TIME.fullmatch(text.strip())
     if match is None or not any(match.groups()):
-        raise ValueError(
+        raise UsageError(
             "time_limit must be a time such as 90s, 30m, 1h30m or a number of seconds, "
             f"got {text[:50]!r}."
         )

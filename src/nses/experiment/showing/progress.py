@@ -3,6 +3,8 @@
 import math
 import shlex
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console, Group
@@ -15,8 +17,11 @@ from nses.experiment.analysis.diagnosis import diagnosed
 from nses.experiment.analysis.stories import story_of
 from nses.experiment.runs.run import CURVE, REPORT, Run
 from nses.experiment.settings.config import Config
+from nses.experiment.showing.notebook import NotebookView, in_notebook
+from nses.experiment.showing.pace import Pace, numbers
 from nses.experiment.showing.results import certainty, in_variations, retest_of
-from nses.words import duration, say, short
+from nses.experiment.showing.terminal import Terminal
+from nses.words import say, short
 
 PLAIN_SECONDS = 10.0  # between two lines if the output is not a terminal
 
@@ -26,7 +31,7 @@ class ProgressView:
 
     def __init__(self, config: Config, console: Console):
         self.config, self.console = config, console
-        self.began: tuple[float, int] | None = None
+        self.pace = Pace(config.generations)
         self.shown = -math.inf
         self.text = ""
         self.bar = Progress(
@@ -46,9 +51,7 @@ class ProgressView:
 
     def __call__(self, state: State, record: dict[str, Any]) -> None:
         now, done = time.monotonic(), record["generation"]
-        if self.began is None:
-            self.began = (now, done)
-        self.text, left = numbers(record), f"{self._left(now, done)} left"
+        self.text, left = numbers(record), f"{self.pace.left(done)} left"
         self.bar.update(self.task, completed=done, left=left)
         if self.console.is_terminal:
             return
@@ -56,13 +59,6 @@ class ProgressView:
             self.shown = now
             line = f"generation {done}/{self.config.generations}  {self.text}  {left}"
             self.console.print(line, soft_wrap=True)
-
-    def _left(self, now: float, done: int) -> str:
-        assert self.began is not None
-        elapsed, generations = now - self.began[0], done - self.began[1]
-        if generations < 1:
-            return "?"
-        return duration(elapsed / generations * (self.config.generations - done))
 
     def __enter__(self) -> "ProgressView":
         if self.console.is_terminal:
@@ -74,13 +70,23 @@ class ProgressView:
             self.live.stop()
 
 
-def numbers(record: dict[str, Any]) -> str:
-    """Best, mean return, w, novelty and speed, in one line."""
-    return (
-        f"best {short(record['best'])}  mean {short(record['return_mean'])}"
-        f"  w {record['weight']:.2f}  novelty {short(record['novelty_mean'])}"
-        f"  {record['steps_per_second']:,.0f} steps/s"
-    )
+Listener = Callable[[State, dict[str, Any]], object]
+
+
+@contextmanager
+def watched(config: Config, listener: Listener | None, progress: bool) -> Iterator[Listener | None]:
+    """The listener, and a bar besides if `progress` asks for one."""
+    if not progress:
+        yield listener
+        return
+    with NotebookView(config) if in_notebook() else ProgressView(config, Terminal()) as view:
+
+        def both(state: State, record: dict[str, Any]) -> None:
+            view(state, record)
+            if listener is not None:
+                listener(state, record)
+
+        yield both
 
 
 def show_end(run: Run, console: Console) -> None:
