@@ -39,6 +39,7 @@ ELSEWHERE = {
     "experiment/showing/made.py": "experiment/showing/test_report.py",
     "experiment/showing/markup.py": "experiment/showing/test_report.py",
     "experiment/showing/pace.py": "experiment/showing/test_terminal.py",
+    "experiment/showing/panels.py": "experiment/showing/test_dashboard.py",
     "experiment/showing/plot_parts.py": "experiment/showing/test_report.py",
     "experiment/showing/plots.py": "experiment/showing/test_report.py",
     "experiment/showing/progress.py": "experiment/showing/test_terminal.py",

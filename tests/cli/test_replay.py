@@ -15,7 +15,7 @@ def test_replay_plays_a_candidate_again_and_says_that_the_bits_are_the_same(caps
     code, out, _ = call(capsys, "replay", run_dir, "--generation", "3", "--candidate", "5")
     assert code == 0
     assert re.search(r"policy +generation:3:candidate:5", out)
-    assert re.search(r"same bits +true", out)
+    assert re.search(r"same bits +yes", out)
     facts = json.loads(call(capsys, "replay", run_dir, "--generation", "3", "--json")[1])
     assert facts["mean return"] == facts["logged"]
 
@@ -29,4 +29,4 @@ def test_replay_that_does_not_give_the_logged_return_fails(capsys, run_dir):
     code, out, err = call(capsys, "replay", run_dir, "--generation", "3", "--candidate", "5")
     assert code == 1
     assert "began with python" in err
-    assert re.search(r"same bits +false", out)
+    assert re.search(r"same bits +no", out)

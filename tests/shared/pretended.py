@@ -12,6 +12,7 @@ from nses.experiment.runs.document import write_config
 from nses.experiment.runs.run import load
 from nses.experiment.settings.config import changed
 from nses.experiment.settings.recipes import recipe
+from nses.rollouts.tasks.scene import NO_SCENE
 from nses.rollouts.tasks.task import Facts
 
 BOX = spaces.Box(-1.0, 1.0, (6,))
@@ -63,18 +64,19 @@ def make_run(
     scale="laptop",
     starts=(),
     variations=None,
+    scene=NO_SCENE,
     **settings,
 ):
     """A run whose updated members scored so; it has ended if there is a re-test.
 
-    `behaviors` are where they ended, or False for behaviors that are not in two dimensions;
-    `scale` is the recipe.
+    `behaviors` are where they ended, or False for traces; `scale` is the recipe.
     """
     total = generations or max(1, len(scores))
     given = {"seed": seed, "generations": total, **settings}
     config = changed(recipe(task, scale, algorithm), given)
     path.mkdir(parents=True)
-    facts = Facts(BOX, BOX, 0 if behaviors is False else 2)
+    size = 0 if behaviors is False else len(behaviors[0]) if behaviors else 2
+    facts = Facts(BOX, BOX, size, scene=scene)
     write_config(path, config, facts, False, starts=starts)
     best = np.maximum.accumulate(np.array([-np.inf, *scores]))[1:].tolist()
     records = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 import tyro
 
 from nses.errors import UsageError
-from nses.words import say
+from nses.words import duration, in_words, say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,12 +83,15 @@ def terminal() -> "Console":
 
 
 def show_facts(facts: Mapping[str, Any], as_json: bool, console: "Console") -> None:
-    """Print named facts: one per line, or all as one line of JSON."""
+    """Print named facts: one per line for people, or all as one line of JSON for programs."""
     if as_json:
         print(json.dumps(facts))
         return
     for name, value in facts.items():
-        say(console, name, value if isinstance(value, str) else json.dumps(value), width=20)
+        if name == "seconds":
+            say(console, "training time", duration(value), width=20)
+        else:  # a seed is a name, not a quantity
+            say(console, name, str(value) if name == "seed" else in_words(value), width=20)
 
 
 def parse(

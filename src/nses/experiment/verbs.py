@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from nses.errors import NsesError, UsageError
 from nses.experiment.analysis.diagnosis import diagnosed
 from nses.experiment.analysis.groups import Group
+from nses.experiment.analysis.planes import plane_of
 from nses.experiment.analysis.stories import AXES, Story, story_of
 from nses.experiment.evaluate import evaluate
 from nses.experiment.export.onnx import Exported, export
 from nses.experiment.export.video import render
 from nses.experiment.runs import run as stored
 from nses.experiment.runs.replay import answer, play, rebuild
-from nses.experiment.showing import charts, plots
+from nses.experiment.showing import charts, maps, plots
 from nses.experiment.showing.info import facts_of
 from nses.experiment.showing.markup import element
 from nses.experiment.showing.plots import Figure
@@ -100,11 +101,16 @@ class Run(stored.Run):
 
 PLOTS = {
     "learning": lambda story, by: plots.figure_of(charts.learning_of(story, by), story.run.path),
-    "map": lambda story, by: None if story.behaviors is None else plots.overhead(story),
+    "map": lambda story, by: _map(story),
     "archive": lambda story, by: plots.archive(story),
     "weight": lambda story, by: _weight(story),
     "selection": lambda story, by: plots.selection(story),
 }
+
+
+def _map(story: Story) -> Figure | None:
+    plane = plane_of([story])
+    return None if plane is None else maps.map_of(story, plane)
 
 
 def _weight(story: Story) -> Figure | None:

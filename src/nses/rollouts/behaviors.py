@@ -31,13 +31,17 @@ class Behavior:
     A trajectory is the probe at ten equally spaced steps up to the step limit; after the end of a
     shorter episode, its last state is repeated. A trace is the probe at every step, in bytes: uint8
     (steps, bytes) instead of a float64 vector, as long as the episode, with its own distances.
+    `labels` name its numbers in plots; otherwise they are named after the behavior.
     """
 
     name: str
     probe: Probe
     summary: str = "final"
+    labels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if isinstance(self.labels, str) or not all(isinstance(x, str) for x in self.labels):
+            raise UsageError(f"labels must be a tuple of names, got {self.labels!r}.")
         if self.summary not in SUMMARIES:
             raise UsageError(
                 f"summary must be one of {', '.join(SUMMARIES)}, got {self.summary!r}."

@@ -33,7 +33,8 @@ def stages(task: Task, thorough: bool = False) -> Iterator[Stage]:
         yield "made", None
         facts = task.facts_in(environment)
         shown = describe(facts.observation_space), describe(facts.action_space)
-        yield "facts", (*shown, facts.behavior_size, facts.sources)
+        drawn = facts.behavior, facts.labels, facts.scene
+        yield "facts", (*shown, facts.behavior_size, facts.sources, *drawn)
         if not thorough:
             with suppress(Exception):  # training will report an episode that fails
                 for difference in differences(task, environment):
@@ -52,6 +53,6 @@ def stages(task: Task, thorough: bool = False) -> Iterator[Stage]:
 
 def look_of(found: dict[str, Any]) -> Look:
     """All stages together."""
-    observation, action, behavior_size, sources = found["facts"]
-    facts = Facts(space_from(observation), space_from(action), behavior_size, sources)
+    observation, action, *others = found["facts"]
+    facts = Facts(space_from(observation), space_from(action), *others)
     return Look(facts, found.get("difference", ""))

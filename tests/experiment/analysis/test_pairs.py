@@ -44,3 +44,12 @@ def test_paired_p_values_are_corrected_for_all_pairs(tmp_path):
     pairs = contest_of(tmp_path, **scores).pairs
     assert [pair.paired_p for pair in pairs] == [2 / 64] * 3
     assert [pair.paired_p_holm for pair in pairs] == pytest.approx([6 / 64] * 3)
+
+
+def test_a_single_run_is_tested_against_nothing(tmp_path):
+    several = {0: 1.0, 1: 2.0, 2: 3.0}
+    assert contest_of(tmp_path / "a", ns={0: 1.0}, nsr={0: 2.0}).pairs == ()
+    assert contest_of(tmp_path / "b", ns={0: 1.0}, nsr=several).pairs == ()
+    contest = contest_of(tmp_path / "c", ns={0: 1.0}, nsr=several, nsra=several)
+    assert [(pair.a, pair.b) for pair in contest.pairs] == [("nsr-es", "nsra-es")]
+    assert "ns-es: only one run, so no interval and no test" in contest.notes

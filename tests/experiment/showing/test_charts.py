@@ -94,6 +94,38 @@ def test_behaviors_that_are_not_in_a_plane_are_shown_by_their_novelty(tmp_path):
     assert charts.exploration(contest.groups).y == "mean novelty"
 
 
+def test_every_member_has_its_line_which_stays_level_until_its_next_update(tmp_path):
+    story = story_of(
+        make_run(tmp_path / "run", [1.0, 7.0, 3.0, 5.0], algorithm="nsr-es", members=2)
+    )
+    for record, m in zip(story.records, (0, 1, 1, 0), strict=True):
+        record["member"] = m
+    _, first, second, _ = charts.learning_of(story, "generation").lines
+    assert (first.label, second.label) == ("member 0", "member 1")
+    assert (first.x.tolist(), first.y.tolist()) == ([1, 4, 4], [1, 5, 5])
+    assert (second.x.tolist(), second.y.tolist()) == ([2, 3, 4], [7, 3, 3])
+    assert first.steps
+    assert first.color != second.color
+
+
+def test_weights_that_members_have_of_their_own_have_a_line_each(tmp_path):
+    settings = {"algorithm": "nsra-es", "members": 2}
+    for per_member in (False, True):
+        path = tmp_path / str(per_member)
+        (contest,) = compare([make_run(path, range(9), weight_per_member=per_member, **settings)])
+        chart = charts.weights(contest.groups)
+        assert len(chart.lines) == 1 + per_member
+        assert sum(len(line.x) for line in chart.lines) == 9
+
+
+def test_ticks_of_a_few_generations_and_of_small_shares_differ(tmp_path):
+    (contest,) = compare([make_run(tmp_path / "run", [1.0, 2.0, 3.0])])
+    axis = plots.figure_of(charts.learning(contest.groups, "generation"))["layout"]["xaxis"]
+    assert axis["dtick"] == 1
+    shares = plots.figure_of(charts.exploration(contest.groups))["layout"]["yaxis"]
+    assert shares["tickformat"] == ".3~%"  # not a rounded percentage
+
+
 def test_the_best_so_far_is_drawn_over_the_other_lines_of_a_run(tmp_path):
     chart = charts.learning_of(story_of(pretend(tmp_path / "run")), "generation")
     assert chart.lines[-1].label == "best so far"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nses.core.algorithms import ALGORITHMS
-from nses.experiment.showing.drawing import ALGORITHM_HUES, HUES, colors_of, shades
+from nses.experiment.showing.drawing import ALGORITHM_HUES, HUES, colors_of, shades, tick_texts
 
 
 def test_later_is_darker():
@@ -36,3 +36,9 @@ def test_a_fifth_algorithm_has_a_colour_of_its_own(monkeypatch):
 
 def test_groups_of_one_algorithm_are_told_apart():
     assert len({*colors_of(["nsra-es"] * 12)}) == 12
+
+
+def test_ticks_have_as_few_digits_as_tell_where_they_are():
+    assert tick_texts([0.0, 0.5, 1.0]) == ["0", "0.5", "1"]
+    assert tick_texts([1000.25, 1000.5]) == ["1000.25", "1000.5"]
+    assert len({*tick_texts([1e9, 1e9 + 1, 1e9 + 2])}) == 3

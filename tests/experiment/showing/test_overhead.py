@@ -3,11 +3,13 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
-from nses.experiment.analysis.scenes import Scene, scene_of, trail_of
+from nses.experiment.analysis.planes import GENERATION, Plane, trail_of
+from nses.experiment.analysis.scenes import built_in_scene
 from nses.experiment.analysis.stories import story_of
 from nses.experiment.settings.recipes import recipe
-from nses.experiment.showing.drawing import WALL
+from nses.experiment.showing.drawing import GOAL, WALL
 from nses.experiment.showing.overhead import overhead
+from nses.rollouts.tasks.scene import Scene
 from pretended import make_run
 
 TRAP = recipe("point-trap", "laptop", "es")
@@ -36,8 +38,11 @@ def share_of(color, image):
     return float(np.isclose(image, to_rgb(color), atol=0.5 / 255).all(axis=-1).mean())
 
 
-def draw(runs, scene, path):
-    overhead(runs, [scene] * len(runs), path)
+PLACES = Plane(0, 1)
+
+
+def draw(runs, scene, path, plane=PLACES):
+    overhead(runs, [scene] * len(runs), plane, path)
     return imread(path)[..., :3]
 
 
@@ -46,7 +51,7 @@ def test_the_picture_is_a_png_of_sane_size_with_a_pdf_beside_it(run_of, tmp_path
         name: [run_of(f"{name}{seed}", spiral(50), 5) for seed in range(5)]
         for name in ("es", "ns-es", "nsr-es", "nsra-es")
     }
-    height, width, _ = draw(runs, scene_of(TRAP), tmp_path / "overhead.png").shape
+    height, width, _ = draw(runs, built_in_scene(TRAP), tmp_path / "overhead.png").shape
     assert 1400 < width < 1800
     assert 1000 < height < 1800
     assert (tmp_path / "overhead.png").stat().st_size < 1_000_000
@@ -74,7 +79,7 @@ def test_diamonds_have_the_hue_of_their_member(run_of, tmp_path):
 
 
 def test_age_is_relative_to_the_settings_so_that_an_unfinished_run_stays_light(run_of):
-    trail = trail_of(run_of("es", spiral(10), generations=100))
+    trail = trail_of(run_of("es", spiral(10), generations=100), PLACES)
     assert trail.age[0] == 0.0
     assert trail.age[-1] == pytest.approx(9 / 99)
 
@@ -84,7 +89,7 @@ def test_one_run_alone_and_runs_of_different_lengths_can_be_drawn(run_of, tmp_pa
         "es": [run_of("none", [])],
         "ns-es": [run_of("short", spiral(1)), run_of("long", spiral(300), 12)],
     }
-    height, width, _ = draw(runs, scene_of(TRAP), tmp_path / "overhead.png").shape
+    height, width, _ = draw(runs, built_in_scene(TRAP), tmp_path / "overhead.png").shape
     assert 0.5 < width / height < 2
     alone = draw({"es": runs["es"]}, Scene(), tmp_path / "alone.png")
     assert alone.shape[1] < width
@@ -102,7 +107,29 @@ def test_behaviors_that_are_not_finite_do_not_spoil_the_axes(run_of, tmp_path):
 def test_the_same_runs_give_the_same_files(run_of, tmp_path):
     runs = {"es": [run_of("es", spiral(30))]}
     for name in ("a", "b"):
-        overhead(runs, [scene_of(TRAP)], tmp_path / f"{name}.png")
+        overhead(runs, [built_in_scene(TRAP)], PLACES, tmp_path / f"{name}.png")
     for suffix in (".png", ".pdf"):
         first, second = ((tmp_path / name).with_suffix(suffix).read_bytes() for name in "ab")
         assert first == second
+
+
+def test_a_goal_is_drawn_below_the_diamonds(run_of, tmp_path):
+    run = run_of("es", [[0.0, 0.0], [10.0, 10.0], [5.0, 5.0]] * 20)
+    image = draw({"es": [run]}, Scene(goals=((2.0, 8.0, 2.0, 8.0),)), tmp_path / "goal.png")
+    tint = 1 - 0.2 * (1 - np.array(to_rgb(GOAL)))
+    assert (np.abs(image - tint).max(axis=-1) < 0.02).mean() > 0.05
+
+
+def test_one_number_is_drawn_against_generations_and_fills_the_panel(run_of, tmp_path):
+    story = run_of("es", [[0.001 * (t % 7)] for t in range(50)])
+    image = draw({"es": [story]}, Scene(), tmp_path / "a.png", Plane(GENERATION, 0))
+    blue = np.argwhere((image[..., 2] > image[..., 0] + 0.3)[:400])  # above the legend
+    assert (np.ptp(blue, axis=0) > [200, 400]).all()
+
+
+@pytest.mark.parametrize("counts", [(12,), (1,) * 12, (20, 20, 3)])
+def test_no_number_of_runs_makes_a_strip(run_of, tmp_path, counts):
+    story = run_of("es", spiral(5))
+    runs = {f"group {i}": [story] * count for i, count in enumerate(counts)}
+    height, width, _ = draw(runs, Scene(), tmp_path / "a.png").shape
+    assert 0.4 < width / height < 2.5

@@ -7,11 +7,13 @@ import pytest
 
 from browser import GRAPH
 from nses.experiment.analysis.comparison import compare
+from nses.experiment.analysis.planes import Plane
 from nses.experiment.analysis.stories import AXES, story_of
 from nses.experiment.runs.run import load
-from nses.experiment.showing import charts, plots
+from nses.experiment.showing import charts, maps, plots
 from nses.experiment.showing.report import LARGEST_PAGE, write_comparison_report, write_run_report
-from pretended import pretend, record, write_metrics
+from nses.rollouts.tasks.scene import Scene
+from pretended import make_run, pretend, record, write_metrics
 
 ALGORITHMS = ("es", "ns-es", "nsr-es", "nsra-es")
 HOSTILE = '</script><script>hacked=1</script><img src=x onerror="hacked=1">"><svg/onload=hacked=1>'
@@ -48,7 +50,7 @@ def test_figures_are_what_plotly_calls_figures(eight):
     drawn = [
         *(plots.figure_of(charts.learning_of(story, axis)) for axis in AXES),
         *(plots.figure_of(charts.learning(contest.groups, axis, contest.goal)) for axis in AXES),
-        plots.overhead(story),
+        maps.map_of(story, Plane(0, 1)),
         plots.figure_of(charts.weights(contest.groups)),
         plots.figure_of(charts.exploration(contest.groups)),
         plots.archive(story),
@@ -57,30 +59,6 @@ def test_figures_are_what_plotly_calls_figures(eight):
     for figure in drawn:
         json.dumps(figure, allow_nan=False)
         assert len(go.Figure(figure).data) == len(figure["data"]) > 0  # it refuses unknown names
-
-
-def test_a_map_has_one_diamond_per_generation_in_the_colour_of_its_member(run):
-    story = story_of(run)
-    shown = [t for t in plots.overhead(story)["data"] if "customdata" in t]
-    diamonds = sorted(
-        (g, m, x, y)
-        for trace in shown
-        for (g, m, _), x, y in zip(trace["customdata"], trace["x"], trace["y"], strict=True)
-    )
-    assert [(g, m) for g, m, _, _ in diamonds] == [
-        (r["generation"], r["member"]) for r in story.records
-    ]
-    assert diamonds[9][2:] == pytest.approx(story.records[9]["behavior"], rel=1e-4)
-    assert len({trace["marker"]["colorscale"][1][1] for trace in shown}) == 5
-
-
-def test_a_long_run_is_thinned_and_keeps_its_ends(tmp_path):
-    story = story_of(pretend(tmp_path / "long", generation=300, algorithm="es"))
-    (trace,) = (t for t in plots.overhead(story, most=100)["data"] if "customdata" in t)
-    generations = [g for g, _, _ in trace["customdata"]]
-    assert len(generations) == 100
-    assert generations[0] == 1
-    assert generations[-1] == 300
 
 
 def test_a_median_is_dashed_where_some_runs_have_not_got_that_far(tmp_path):
@@ -103,14 +81,21 @@ def test_a_median_is_dashed_where_some_runs_have_not_got_that_far(tmp_path):
 
 def test_a_run_report_draws_everything_without_errors_and_without_a_network(run, visit):
     seen = visit(write_run_report(run).as_uri())
-    for plot, traces in {"curves": 3, "map": 6, "archive": 2, "weight": 1, "selection": 5}.items():
+    for plot, traces in {
+        "curves": 7,
+        "map": 6,
+        "archive": 2,
+        "weight": 1,
+        "selection": 5,
+        "allocation": 2,
+    }.items():
         assert seen.drawn(plot) >= traces, plot
     assert [url for url in seen.requests if url.startswith("file:")] == [
         (run.path / "report.html").as_uri()
     ]
     buttons = seen.page.locator(".modebar-btn").evaluate_all("all => all.map(b => b.dataset.title)")
     assert not [title for title in buttons if re.search("share|cloud|edit", title, re.I)]
-    assert len(buttons) == 5 * 6
+    assert len(buttons) == 6 * 6
     assert seen.page.locator("h1").inner_text() == "point-trap, NSRA-ES, seed 0"
     assert seen.page.locator(".state").inner_text() == "finished"
     assert "2 ± 0.8165 in 3 fresh episodes" in re.sub(r"\s+", " ", seen.page.inner_text(".facts"))
@@ -185,7 +170,7 @@ def test_a_click_on_a_diamond_says_how_to_replay_it(tmp_path, visit):
     said = seen.page.inner_text(".picked p")
     x, y = record(generation)["behavior"]
     assert said.startswith(f"Generation {generation}, member {member}: score ")
-    assert f"behavior ({x:.5g}, {y:.5g})" in said
+    assert said.endswith(f"; final x {x:.5g}, final y {y:.5g}.")
     seen.page.click(".picked button")
     seen.until("document.querySelector('.picked button').textContent == 'Copied'")
     assert seen.page.evaluate("navigator.clipboard.readText()") == command
@@ -245,15 +230,58 @@ def test_a_single_run_and_a_run_without_generations_make_a_page(tmp_path, visit)
     assert "Nothing to show yet" in visit(none.as_uri()).page.inner_text("main")
 
 
+def test_traces_have_no_map_and_the_page_says_why(tmp_path):
+    run = pretend(tmp_path / "run", task="atari:frostbite", behavior=0)
+    for page in (write_run_report(run), comparison([run], tmp_path / "compared.html")):
+        assert "no map, because behaviors are traces" in text_of(page)
+        assert 'id="map' not in page.read_text()
+
+
 @pytest.mark.slow
-def test_a_task_without_a_plane_says_why_it_has_no_map(tmp_path, visit):
-    run = pretend(tmp_path / "run", task="CartPole-v1", behavior=4)
+def test_one_number_is_seen_against_generations(tmp_path, visit):
+    run = pretend(tmp_path / "run", task="Task-v0", behavior=1)
+    seen = visit(write_run_report(run).as_uri(), width=390)
+    seen.drawn("map")
+    assert seen.page.locator("#map .xtitle").text_content() == "generation"
+    assert seen.page.locator("#map .ytitle").text_content() == "final observation"
+    assert seen.diamonds("map") == 20
+    assert seen.page.locator(".axes-choice").count() == 0
+    seen.page.locator("input[type=range]").fill("7")
+    assert "; final observation " in seen.page.inner_text(".picked p")
+
+
+@pytest.mark.slow
+def test_the_axes_of_many_numbers_can_be_chosen_and_the_chosen_diamond_stays(tmp_path, visit):
+    run = pretend(tmp_path / "run", task="Task-v0", behavior=6)
     seen = visit(write_run_report(run).as_uri())
-    assert "not a point in two dimensions" in seen.page.inner_text("main")
-    assert seen.page.locator("#map").count() == 0
-    assert seen.drawn("archive") == 2
-    path = comparison([run], tmp_path / "compared.html")
-    assert "not a point in two dimensions" in visit(path.as_uri()).page.inner_text("main")
+    seen.drawn("map")
+    page = seen.page
+    page.locator("input[type=range]").fill("7")
+    b = [float(f"{x:.5g}") for x in record(7, dimensions=6)["behavior"]]
+    page.select_option("select[data-axis='1']", label="final observation 4")
+    seen.until("document.querySelector('#map .ytitle').textContent == 'final observation 4'")
+    last = f"{GRAPH}('map').data.at(-1)"
+    assert page.evaluate(f"[{last}.x[0], {last}.y[0]]") == [b[0], b[4]]
+    page.select_option("select[data-axis='0']", label="generation")
+    seen.until("document.querySelector('#map .xtitle').textContent == 'generation'")
+    assert page.evaluate(f"[{last}.x[0], {last}.y[0]]") == [7, b[4]]
+    assert "final observation 5 0.5." in page.inner_text(".picked p")
+    assert seen.diamonds("map") == 7
+
+
+@pytest.mark.slow
+def test_the_walls_are_seen_only_between_the_axes_that_they_belong_to(tmp_path, visit):
+    scene = Scene(walls=((0.0, 1.0, 0.0, 1.0),), goals=((2.0, 3.0, 0.0, 1.0),), start=(0.0, 0.0))
+    behaviors = [[float(t), 2.0 * t, 99.0 * t] for t in range(9)]
+    run = make_run(tmp_path / "run", range(9), behaviors=behaviors, task="maze", scene=scene)
+    seen = visit(write_run_report(run).as_uri())
+    seen.drawn("map")
+    shapes = f"{GRAPH}('map').layout.shapes.length"
+    starts = f"{GRAPH}('map').data.filter(t => t.meta == 'scene').length"
+    assert [seen.page.evaluate(x) for x in (shapes, starts)] == [2, 1]
+    seen.page.select_option("select[data-axis='1']", label="final observation 2")
+    seen.until(f"{shapes} == 0")
+    assert seen.page.evaluate(starts) == 0
 
 
 @pytest.mark.parametrize("policy", ["with its policy", "without"])

@@ -28,7 +28,7 @@ class Allocation:
 
 def trap_end_of(run: Run) -> float | None:
     """The x beyond which a body is past the trap of its task; None if there is no trap."""
-    return goal_of(run) if scene_of(run.config).walls else None
+    return goal_of(run) if scene_of(run).walls else None
 
 
 def allocation_of(stories: Sequence[Story], trap_end: float) -> Allocation:

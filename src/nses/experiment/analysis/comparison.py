@@ -78,7 +78,7 @@ def _contest(task: str, stories: Sequence[Story]) -> Contest:
     lone = [group.label for group in groups if len(group.stories) == 1]
     if lone:
         count = "one run each" if len(lone) > 1 else "one run"
-        notes.append(f"{', '.join(lone)}: only {count}, so no interval and no meaningful test")
+        notes.append(f"{', '.join(lone)}: only {count}, so no interval and no test")
     notes += _unequal(groups)
     if _differ([_numerics(story.run) for story in stories]):
         notes.append("the runs were started with different versions or CPUs: see their reports")

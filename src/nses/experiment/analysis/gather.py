@@ -42,7 +42,7 @@ def gathered(paths: Iterable[str | Path]) -> tuple[list[Story], list[LeftOut]]:
             story = story_of(load(directory))
             refuse_odd(story)
             goal_of(story.run)
-            scene_of(story.run.config)
+            scene_of(story.run)
             stories.append(story)
         except Exception as error:  # other people's files may hold anything
             left_out.append(LeftOut(str(directory), reason_of(error, directory)))

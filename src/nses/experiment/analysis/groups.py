@@ -69,10 +69,14 @@ def grouped(stories: Sequence[Story]) -> dict[str, list[Story]]:
         by_recipe = len(names) > MOST_NAMED_SETTINGS and told_apart
         for story in same:
             c = story.run.config
-            said = [f"{name}={getattr(c, name)}" for name in names]
+            said = [f"{name}={_shown(getattr(c, name))}" for name in names]
             label = " ".join([algorithm, *([c.recipe] if by_recipe else said)])
             groups.setdefault(label, []).append(story)
     return groups
+
+
+def _shown(value: Any) -> str:
+    return "default" if value is None else str(value)
 
 
 def differing(configs: Sequence[Config]) -> list[str]:

@@ -12,6 +12,8 @@ from nses.experiment.analysis.statistics import holm, mann_whitney, signed_rank
 
 BySeed = Mapping[int, float]
 
+FEWEST = 2  # runs of a group that is tested
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -39,8 +41,9 @@ class Pair:
 
 
 def couples_of(groups: Sequence[Group]) -> list[tuple[Group, Group]]:
-    """Every two groups that have a score, against each other."""
-    return [(a, b) for a, b in combinations(groups, 2) if a.best and b.best]
+    """Every two groups with several scores, against each other: a single run is an anecdote."""
+    several = [group for group in groups if len(group.best) >= FEWEST]
+    return list(combinations(several, 2))
 
 
 def pairs_of(task: str, groups: Sequence[Group]) -> tuple[Pair, ...]:
@@ -55,9 +58,10 @@ def pairs_of(task: str, groups: Sequence[Group]) -> tuple[Pair, ...]:
 
 
 def _unpaired(samples: Sequence[tuple[BySeed, BySeed]]) -> list[tuple[Any, ...]]:
-    """U, p, corrected p and effect size of each couple; NaN if a group has no score."""
+    """U, p, corrected p and effect size of each couple; NaN if a group has too few scores."""
     found = [(list(x.values()), list(y.values())) for x, y in samples]
-    results = {i: mann_whitney(x, y) for i, (x, y) in enumerate(found) if x and y}
+    enough = {i: pair for i, pair in enumerate(found) if min(map(len, pair)) >= FEWEST}
+    results = {i: mann_whitney(x, y) for i, (x, y) in enough.items()}
     corrected = dict(zip(results, holm([r.p for r in results.values()]), strict=True))
     nothing = (np.nan,) * 4
     return [
@@ -67,15 +71,16 @@ def _unpaired(samples: Sequence[tuple[BySeed, BySeed]]) -> list[tuple[Any, ...]]
 
 
 def _paired(samples: Sequence[tuple[BySeed, BySeed]]) -> list[tuple[Any, ...]]:
-    """Common seeds, W, p and corrected p of each couple; NaN if it has no seed in common."""
+    """Common seeds, W, p and corrected p of each couple; NaN if it has too few in common."""
     common = [sorted({*x} & {*y}) for x, y in samples]
     results = {
         i: signed_rank([x[s] for s in seeds], [y[s] for s in seeds])
         for i, ((x, y), seeds) in enumerate(zip(samples, common, strict=True))
-        if seeds
+        if len(seeds) >= FEWEST
     }
     corrected = dict(zip(results, holm([r.p for r in results.values()]), strict=True))
+    nothing = (np.nan,) * 3
     return [
-        (len(seeds), results[i].W, results[i].p, corrected[i]) if seeds else (0, *(np.nan,) * 3)
+        (len(seeds), *((results[i].W, results[i].p, corrected[i]) if i in results else nothing))
         for i, seeds in enumerate(common)
     ]

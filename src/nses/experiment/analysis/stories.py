@@ -100,14 +100,15 @@ class Story:
         """The columns computed so far."""
         return {}
 
-    @property
+    @cached_property
     def behaviors(self) -> Floats | None:
-        """(T, 2): where the updated member of each generation ended; None if not in 2-D."""
-        if self.run.facts.behavior_size != 2:
+        """(T, d): where the updated member of each generation ended; None if traces."""
+        size = self.run.facts.behavior_size
+        if not size:
             return None
-        missing = [np.nan, np.nan]
+        missing = [np.nan] * size
         rows = [r.get("behavior") or missing for r in self.records]
-        return np.array(rows, np.float64).reshape(-1, 2)  # null in the log becomes NaN
+        return np.array(rows, np.float64).reshape(-1, size)  # null in the log becomes NaN
 
 
 def story_of(run: Run) -> Story:
@@ -202,7 +203,7 @@ def coverage(stories: Sequence[Story]) -> list[Floats] | None:
 
     The share of the cells of a grid over the behaviors of all these runs; None if not in 2-D.
     """
-    seen = [b for s in stories if (b := s.behaviors) is not None]
+    seen = [b for s in stories if (b := s.behaviors) is not None and b.shape[1] == 2]
     points = np.concatenate([np.empty((0, 2)), *seen])
     points = points[np.isfinite(points).all(axis=1)]
     if len(seen) < len(stories) or not len(points):

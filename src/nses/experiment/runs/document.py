@@ -21,6 +21,8 @@ from nses.experiment.runs.storage import (
 from nses.experiment.settings.config import Config, from_dict, to_dict
 from nses.rollouts.sources import PARTS
 from nses.rollouts.spaces import describe, space_from
+from nses.rollouts.tasks.catalog import default_behavior
+from nses.rollouts.tasks.scene import Scene, plain, scene_from
 from nses.rollouts.tasks.task import Facts
 
 CONFIG = "config.json"
@@ -67,6 +69,7 @@ def read_document(path: Path) -> Document:
             space_from(spaces["action"]),
             size,
             {part: _shortened(sources[part]) for part in PARTS if part in sources},
+            *_drawn(document, config),
         )
         versions = _versions(document)
         starts = _starts(document)
@@ -92,6 +95,16 @@ def _versions(document: dict[str, Any]) -> dict[str, str]:
     if len(versions) > MOST_VERSIONS:
         raise ValueError(f"it names {len(versions):,} versions.")
     return {_shortened(name): _shortened(v) for name, v in versions.items()}
+
+
+def _drawn(document: dict[str, Any], config: Config) -> tuple[str, tuple[str, ...], Scene]:
+    """How to draw its behaviors: their name, the labels of their numbers, and the scene."""
+    drawn = dict(document.get("drawn", {}))
+    own = document.get("own_task", False)
+    usual = config.behavior or ("" if own else default_behavior(config.task))  # of an older run
+    labels = tuple(_shortened(label) for label in list(drawn.get("labels", [])))
+    scene = scene_from(drawn.get("scene", {}))
+    return _shortened(drawn.get("behavior") or usual), labels, scene
 
 
 def _starts(document: dict[str, Any]) -> tuple[int, ...]:
@@ -161,6 +174,11 @@ def write_config(
         "own_task": own_task,
         "own_policy": own_policy,
         "spaces": spaces_of(facts),
+        "drawn": {
+            "behavior": facts.behavior,
+            "labels": list(facts.labels),
+            "scene": plain(facts.scene),
+        },
         "versions": current_versions(),
         "starts": list(starts),
         "sources": facts.sources,

@@ -10,7 +10,7 @@ from nses.core.values import Floats
 from nses.experiment.analysis.allocation import WINDOW, allocation_of, trap_end_of
 from nses.experiment.analysis.groups import Group
 from nses.experiment.analysis.stories import CELLS, Curve, Story, coverage
-from nses.experiment.showing.drawing import HUES, INK, Color, colors_of
+from nses.experiment.showing.drawing import FAINT, HUES, INK, Color, colors_of
 
 MEDIAN_WIDTH, RUN_WIDTH, THIN = 2.5, 1.3, 0.9  # of lines, in pixels of a page
 BAND, RUN = 0.18, 0.75  # opacity of an interval, and of one run among many
@@ -25,14 +25,14 @@ MEDIANS = (
     "that far."
 )
 EXPLORED = (
-    f"One line per run: how much it has visited of a {CELLS} × {CELLS} grid over the behaviors of "
-    "all these runs. If behaviors are not points in a plane: the mean novelty of its candidates."
+    f"One line per run: how much of a {CELLS} × {CELLS} grid over the behaviors of all these runs "
+    "it has visited, or where behaviors are not points in a plane, how novel its candidates are."
 )
 ARCHIVED = (
     f"The size of the archive, and how much of a {CELLS} × {CELLS} grid over its behaviors was "
-    "visited. If behaviors are not points in a plane: mean novelty."
+    "visited, or where behaviors are not points in a plane, how novel the candidates are."
 )
-WEIGHED = "One line per run: w = 1 follows reward alone, w = 0 novelty alone."
+WEIGHED = "One line per weight: w = 1 follows reward alone, w = 0 novelty alone."
 SELECTED = "The probability of selecting each member, in proportion to its novelty (Eq. 1)."
 ALLOCATED = (
     "Thick: the share of updates that went to members that had got past the trap, over all runs and"
@@ -88,6 +88,10 @@ class Chart:
     goal: float | None = None  # the return above which the task is solved
 
     @property
+    def curves(self) -> list[Curve]:
+        return [median.curve for median in self.medians]
+
+    @property
     def is_share(self) -> bool:
         return self.number.endswith("%")
 
@@ -103,28 +107,54 @@ def learning(groups: Sequence[Group], axis: str, goal: float | None = None) -> C
 
 
 def learning_of(story: Story, axis: str) -> Chart:
-    """The returns of one run."""
+    """The returns of one run, with a line per member."""
     x = story.column(axis)
     lines = (
-        Line("mean of the candidates", HUES[1], x, story.column("return_mean"), 1.7),
-        Line("updated member", HUES[0], x, story.column("score"), 1.3),
+        Line("mean of the candidates", FAINT, x, story.column("return_mean")),
+        *_members(story, x),
         Line("best so far", INK, x, story.column("best"), MEDIAN_WIDTH, steps=True),
     )
     return Chart(axis, "return", lines)
 
 
+def _members(story: Story, x: Floats) -> list[Line]:
+    """The score of each member, which stays the same until its next update."""
+    score, members = story.column("score"), _by_member(story)
+    if len(members) < 2:
+        return [Line(f"member {m}", HUES[0], x, score) for m in members]
+    until = {m: np.append(at, len(x) - 1) for m, at in members.items()}
+    return [
+        Line(f"member {m}", HUES[m % len(HUES)], x[until[m]], score[[*at, at[-1]]], steps=True)
+        for m, at in members.items()
+    ]
+
+
 def weights(groups: Sequence[Group]) -> Chart | None:
     """The weight w of reward against novelty; None where no algorithm adapts it."""
+    owners = [(g, color, story) for g, color in _painted(groups) for story in g.stories]
+    adapting = [(owner, owner[2].column("weight")) for owner in owners if owner[0].adapts]
     lines = [
-        _line(group, color, story, story.column("weight"), steps=True)
-        for group, color in _painted(groups)
-        if group.adapts
-        for story in group.stories
+        _line(*owner, w[at], steps=True, at=at)
+        for owner, w in adapting
+        for at in _weighed(owner[2])
     ]
     if not lines:
         return None
     y = "weight w of reward"
     return Chart("generation", y, tuple(lines), low=-0.03, high=1.03, number=".2f")
+
+
+def _weighed(story: Story) -> list[NDArray[np.int64]]:
+    """The generations of each weight: there may be one per member."""
+    if story.run.config.weight_per_member:
+        return list(_by_member(story).values())
+    return [np.arange(len(story.records))]
+
+
+def _by_member(story: Story) -> dict[int, NDArray[np.int64]]:
+    """Which lines of the log are about each member."""
+    member = story.column("member").astype(np.int64)
+    return {m: np.flatnonzero(member == m) for m in np.unique(member).tolist()}
 
 
 def exploration(groups: Sequence[Group]) -> Chart:
@@ -154,7 +184,7 @@ def allocation(groups: Sequence[Group]) -> Chart | None:
             lines.append(Line(name, color, x, shares.members, THIN, aside=True))
     if not lines:
         return None
-    y = "updates past the trap (thin: members)"
+    y = "updates past the trap"
     return Chart("generation", y, tuple(lines), low=-0.03, high=1.03, number=".0%")
 
 
@@ -162,6 +192,14 @@ def _painted(groups: Sequence[Group]) -> list[tuple[Group, Color]]:
     return list(zip(groups, colors_of([group.algorithm for group in groups]), strict=True))
 
 
-def _line(group: Group, color: Color, story: Story, y: Floats, *, steps: bool = False) -> Line:
-    x = story.column("generation")
+def _line(
+    group: Group,
+    color: Color,
+    story: Story,
+    y: Floats,
+    *,
+    steps: bool = False,
+    at: slice | NDArray[np.int64] = slice(None),
+) -> Line:
+    x = story.column("generation")[at]
     return Line(group.label, color, x, y, steps=steps, seed=story.run.config.seed)

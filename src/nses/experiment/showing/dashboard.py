@@ -1,25 +1,28 @@
-"""A page that shows runs while they train. Only this module imports Dash."""
+"""A page that shows runs while they train. Only this module and `panels` import Dash."""
 
 import re
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from nses.errors import UsageError
 from nses.experiment.analysis.live import Live, Watcher
-from nses.experiment.analysis.stories import AXES, Story
-from nses.experiment.showing import plots
-from nses.experiment.showing.cells import Cell
-from nses.experiment.showing.plot_parts import CONFIG
-from nses.experiment.showing.tables import LIVE, replay_command
-from nses.experiment.showing.watched import PLOTS, figures_of, guarded, nothing
+from nses.experiment.analysis.planes import Plane
+from nses.experiment.showing import maps, panels
+from nses.experiment.showing.watched import (
+    PLOTS,
+    axes_to_choose,
+    behavior_in,
+    figures_of,
+    guarded,
+    nothing,
+)
 from nses.extras import needing
-from nses.words import short
 
 with needing("dashboard", "'nses watch'"):
-    from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
+    from dash import ALL, Dash, Input, Output, State, ctx, html, no_update
     from flask import Response, abort, request
     from werkzeug.serving import WSGIRequestHandler, make_server
 
@@ -89,7 +92,7 @@ def dashboard(watcher: Watcher, interval: float) -> Dash:
             {"name": "color-scheme", "content": "light dark"},
         ],
     )
-    app.layout = lambda: _page(watcher, interval)
+    app.layout = lambda: panels.page_of(watcher, interval)
     app.server.before_request(_refuse_strangers)
     app.server.after_request(_restrict)
     _answer(app, watcher)
@@ -109,53 +112,10 @@ def _restrict(response: Response) -> Response:
     return response
 
 
-def _page(watcher: Watcher, interval: float) -> Any:
-    where = ", ".join(map(str, watcher.directories))
-    run = html.Label(["run ", dcc.Dropdown(id="run", clearable=False)], className="chosen")
-    axis = dcc.RadioItems(AXES, "generation", id="axis", inline=True, className="axes")
-    return html.Main(
-        [
-            html.Header([html.H1("Runs"), html.P(where, className="quiet")]),
-            html.Div(id="faults"),
-            html.Div(id="runs"),
-            html.Div([run, html.Div(["by ", axis], className="along")], className="controls"),
-            html.Div(
-                [_place(name, *words) for name, words in PLOTS.items()], className="plots seven"
-            ),
-            dcc.Interval(id="clock", interval=1000 * interval),
-            dcc.Store(id="seen"),
-        ]
-    )
-
-
-def _place(name: str, title: str, caption: str) -> Any:
-    height = "min(30rem, 110vw)" if name == "map" else "21rem"
-    style = {"height": height, "flexGrow": 1}  # as tall as its neighbour
-    graph = dcc.Graph(
-        id=name,
-        figure=cast(Any, nothing("Reading the runs …")),
-        config=cast(Any, CONFIG),
-        responsive=True,
-        style=style,
-    )
-    more = []
-    if name == "map":
-        slide = dcc.Slider(1, 2, 1, value=2, id="until", marks=None, updatemode="drag",
-                           included=True, allow_direct_input=False)  # fmt: skip
-        label = html.Label(["up to generation ", html.Output(id="until-shown")])
-        more = [
-            html.Div([label, slide], className="slide"),
-            html.Div(id="picked", className="picked"),
-        ]
-    return html.Figure(
-        [html.Header(html.H3(title)), graph, *more, html.Figcaption(caption, className="caption")],
-        className="plot map" if name == "map" else "plot",
-    )
-
-
 def _answer(app: Dash, watcher: Watcher) -> None:
     """Register what happens at every tick of the clock and at every choice."""
     _answer_ticks(app, watcher)
+    _answer_clicks_on_rows(app)
     _answer_on_the_map(app, watcher)
 
 
@@ -179,13 +139,24 @@ def _answer_ticks(app: Dash, watcher: Watcher) -> None:
         if ctx.triggered_id == "clock" and now_seen == seen:
             return [no_update] * (7 + len(FIGURES))
         figures, faults = figures_of(view, live, axis, remembered)
-        options = [{"label": _label(run.story), "value": run.name} for run in view.runs]
+        options = [{"label": panels.option_of(r.story), "value": r.name} for r in view.runs]
         now = max(2, live.story.generation) if live else 2
         follow = ctx.triggered_id == "run" or until >= last  # else the reader has moved the slider
         return [
-            _table(view.runs), _notes([*view.faults, *faults]), options,
+            panels.table_of(view.runs, live), panels.notes_of([*view.faults, *faults]), options,
             live.name if live else None, now_seen, *figures, now, now if follow else until,
         ]  # fmt: skip
+
+
+def _answer_clicks_on_rows(app: Dash) -> None:
+    @app.callback(
+        Output("run", "value", allow_duplicate=True),
+        Input({"type": panels.ROW, "run": ALL}, "n_clicks"),
+        prevent_initial_call=True,
+    )
+    def choose(clicks: list[int | None]) -> Any:
+        row: Any = ctx.triggered_id
+        return row["run"] if row and any(clicks) else no_update  # else it was drawn again
 
 
 def _answer_on_the_map(app: Dash, watcher: Watcher) -> None:
@@ -193,16 +164,33 @@ def _answer_on_the_map(app: Dash, watcher: Watcher) -> None:
         return next((run for run in watcher.look().runs if run.name == name), None)
 
     @app.callback(
+        Output("across", "options"), Output("up", "options"), Output("across", "value"),
+        Output("up", "value"), Output("axes-choice", "hidden"),
+        Input("run", "value"), Input("seen", "data"),
+        State("across", "value"), State("up", "value"), State("across", "options"),
+    )  # fmt: skip
+    def offer_axes(name: str | None, seen: str, x: int, y: int, offered: list[Any] | None) -> Any:
+        live = chosen(name)
+        across, up, plane = axes_to_choose(live.story if live else None)
+        if plane is None or (across == offered and ctx.triggered_id != "run"):
+            return [across, up, no_update, no_update, len(up) < 3]
+        return [across, up, plane.x, plane.y, len(up) < 3]
+
+    @app.callback(
         Output("map", "figure"), Output("until-shown", "children"),
         Input("until", "value"), Input("run", "value"), Input("seen", "data"),
+        Input("across", "value"), Input("up", "value"),
     )  # fmt: skip
-    def draw_map(until: int, name: str | None, seen: str | None) -> Any:
+    def draw_map(until: int, name: str | None, seen: str | None, x: Any, y: Any) -> Any:
         live = chosen(name)
         if live is None or not live.story.records:
             return nothing("No generation has finished yet."), until
-        if live.story.behaviors is None:
-            return nothing("No map: behaviors are not points in two dimensions."), until
-        return guarded(lambda: plots.overhead(live.story, until=until))[0], until
+        across, up, plane = axes_to_choose(live.story)
+        if plane is None:
+            return nothing("No map: behaviors are traces."), until
+        if all(any(o["value"] == v for o in side) for v, side in ((x, across), (y, up))):
+            plane = Plane(x, y)
+        return guarded(lambda: maps.map_of(live.story, plane, until=until))[0], until
 
     @app.callback(
         Output("picked", "children"), Input("map", "clickData"), Input("run", "value")
@@ -212,42 +200,5 @@ def _answer_on_the_map(app: Dash, watcher: Watcher) -> None:
         live = chosen(name)
         if ctx.triggered_id != "map" or point is None or live is None:
             return html.P("Click a diamond to see how to replay it.")
-        generation, member, score = point["customdata"]
-        place = f"({short(point['x'])}, {short(point['y'])})"
-        line = f"{replay_command(live.story.run)} --generation {generation}"
-        return [
-            html.P(
-                f"Generation {generation}, member {member}: score {short(score)}, behavior {place}."
-            ),
-            html.Div(
-                [html.Code(line), dcc.Clipboard(content=line, title="Copy")], className="command"
-            ),
-        ]
-
-
-def _label(story: Story) -> str:
-    c = story.run.config
-    return f"{c.task}, {c.algorithm}, seed {c.seed} ({story.run.path})"
-
-
-def _notes(faults: Sequence[str]) -> Any:
-    if not faults:
-        return None
-    return html.Div(html.Ul([html.Li(fault) for fault in faults]), className="notes", role="note")
-
-
-def _table(runs: Sequence[Live]) -> Any:
-    if not runs:
-        return html.P("No runs here yet. New ones appear automatically.", className="quiet")
-    rows = []
-    for run in runs:
-        first, *others = (column.cell(run) for column in LIVE)
-        cells = [html.Th(first.text, scope="row"), *map(_cell, others)]
-        rows.append(html.Tr(cells, title=run.name))
-    head = html.Thead(html.Tr([html.Th(column.title, scope="col") for column in LIVE]))
-    return html.Div(html.Table([head, html.Tbody(rows)]), className="wide runs", tabIndex="0")
-
-
-def _cell(cell: Cell) -> Any:
-    badge = html.Span(cell.text, className=f"state {cell.kind}")
-    return html.Td(badge if cell.kind else cell.text)
+        diamond = point["customdata"]
+        return panels.picked(live, diamond, behavior_in(live.story, diamond[0]))

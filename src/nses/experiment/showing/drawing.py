@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ HUES: tuple[Color, ...] = (
     (0.80, 0.68, 0.05),  # gold
 )
 WALL, INK, FAINT, STAR_COLOR = "#3a3a42", "#222226", "#9a9aa2", "#ffd24a"
+GOAL = "#00704e"
 
 # One hue per algorithm, the same in every figure and on every page.
 ALGORITHM_HUES: dict[str, Color] = {
@@ -108,6 +110,16 @@ def name_of(text: str) -> str:
     """A name, shortened to fit into a figure."""
     shown = "".join(c if c.isprintable() else "\ufffd" for c in text)
     return shown if len(shown) <= LONGEST_NAME else shown[: LONGEST_NAME - 1] + "…"
+
+
+def tick_texts(values: Sequence[float]) -> list[str]:
+    """Numbers in order, with as few digits as tell where each of them is."""
+    close = 0.01 * min((b - a for a, b in pairwise(values)), default=1.0)
+    for digits in range(3, 17):
+        texts = [f"{x:.{digits}g}" for x in values]
+        if all(abs(float(text) - x) <= close for text, x in zip(texts, values, strict=True)):
+            return texts
+    return [repr(x) for x in values]
 
 
 def quiet(axes: "Axes") -> None:

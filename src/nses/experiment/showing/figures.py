@@ -1,5 +1,6 @@
 """Charts as files, by Matplotlib: a figure of one run, or of a comparison with a panel per task."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,7 +62,7 @@ def _panels(
     """A panel per title and chart, as PNG and PDF; a single panel has the size `alone` (inches)."""
     from matplotlib.figure import Figure
 
-    columns = min(len(drawn), COLUMNS)
+    columns = min(math.ceil(math.sqrt(len(drawn))), COLUMNS)
     rows = -(-len(drawn) // columns)
     size = alone if len(drawn) == 1 else (3.2 * columns, 2.7 * rows)
     figure = Figure(size, facecolor="white", layout="constrained")

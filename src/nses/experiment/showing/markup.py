@@ -9,7 +9,7 @@ import hashlib
 import html
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,12 @@ Plots = dict[str, Mapping[str, Figure]]  # for each place, the figures to choose
 
 class Markup(str):
     """HTML that is not escaped again."""
+
+    __slots__ = ()
+
+
+class Remark(Markup):
+    """A sentence that says why a plot is missing."""
 
     __slots__ = ()
 
@@ -99,10 +105,16 @@ def plot(
     )
 
 
-def absent(title: str, why: str) -> Markup:
-    """Shown in place of a plot."""
-    words = element("p", why, class_="empty")
-    return element("figure", element("header", element("h3", title)), words, class_="plot")
+def grid_of(plots: Sequence[Markup]) -> Markup:
+    """Plots beside and below each other, then the remarks; report.css lays out any number."""
+    drawn = [each for each in plots if not isinstance(each, Remark)]
+    remarks = [element("p", each, class_="caption") for each in plots if isinstance(each, Remark)]
+    return joined([element("div", *drawn, class_=f"plots of-{len(drawn)}"), *remarks])
+
+
+def absent(title: str, why: str) -> Remark:
+    """In place of a plot."""
+    return Remark(joined([element("b", title), ": ", why]))
 
 
 def link(target: Path, base: Path, text: str) -> Markup:
@@ -122,6 +134,15 @@ def choice(label: str, options: Mapping[str, str], plot: str) -> Markup:
         return Markup()
     entries = [element("option", text, value=value) for value, text in options.items()]
     return element("label", f"{label} ", element("select", *entries, data_plot=plot))
+
+
+def axes_choice(plot: str) -> Markup:
+    """Two lists, which the script fills with the axes of a map."""
+    lists = [
+        element("label", f"{word} ", element("select", data_axis=i, data_axes_of=plot))
+        for i, word in enumerate(("across", "up"))
+    ]
+    return element("span", *lists, class_="axes-choice", data_choice_of=plot)
 
 
 def slider(plot: str, last: int) -> Markup:

@@ -1,7 +1,6 @@
 """Runs from above, as in the paper's Fig. 2: every behavior that the population has shown."""
 
 import math
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nses.experiment.analysis.scenes import Scene, Trail, limits, trail_of
+from nses.experiment.analysis.planes import Plane, Trail, frame_of, label_on, trail_of
 from nses.experiment.analysis.stories import Story
 from nses.experiment.showing.charts import DIAMONDS
 from nses.experiment.showing.drawing import (
     FAINT,
+    GOAL,
     HUES,
     INK,
     STAR_COLOR,
@@ -23,7 +23,10 @@ from nses.experiment.showing.drawing import (
     plainly,
     save,
     shades,
+    tick_texts,
 )
+from nses.experiment.showing.sheets import LEFT, LINE, TICK, Sheet, Spot, arranged
+from nses.rollouts.tasks.scene import Scene
 from nses.words import short
 
 if TYPE_CHECKING:
@@ -35,93 +38,83 @@ STAR: dict[str, Any] = {
     "markeredgewidth": 0.6,
 }  # fmt: skip
 CAPTION = f"{DIAMONDS} The number is the best return of the run."
-PANEL, LONE_PANEL = 1.85, 3.6  # inches: the width of one panel of many, and of a single one
-LEFT, RIGHT, TOP, BOTTOM, GAP, TICK = 0.75, 0.12, 0.35, 0.5, 0.09, 0.028
-LINE, ENTRY, LETTER = 0.18, 1.15, 0.065  # a line of text, a legend entry, a letter of 8 points
 TONES = 12  # shades of a member's colour, from its first generation to its last
-ENTRIES = 2 + len(HUES)  # of the longest legend: start, wall, members
+ENTRIES = 3 + len(HUES)  # of the longest legend: start, wall, goal, members
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """Panels on one sheet, in inches; one axes object draws them all, which is quick."""
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """A run in its place on the sheet."""
 
-    low: NDArray[np.float64]  # the corners of the area that every panel shows
-    high: NDArray[np.float64]
-    rows: int
-    columns: int
-
-    @property
-    def panel(self) -> NDArray[np.float64]:
-        """Width and height."""
-        ratio = np.clip((self.high[1] - self.low[1]) / (self.high[0] - self.low[0]), 0.5, 1.6)
-        return (PANEL if self.rows * self.columns > 1 else LONE_PANEL) * np.array([1.0, ratio])
-
-    @property
-    def bottom(self) -> float:
-        return BOTTOM + LINE * (_legend_rows(self.width) + len(_caption(self.width)))
-
-    @property
-    def width(self) -> float:
-        return LEFT + self.columns * (self.panel[0] + GAP) - GAP + RIGHT
-
-    @property
-    def height(self) -> float:
-        return TOP + self.rows * (self.panel[1] + GAP) - GAP + self.bottom
-
-    def corner(self, row: int, column: int) -> NDArray[np.float64]:
-        """The lower left corner of a panel."""
-        step = self.panel + GAP
-        return np.array([LEFT + column * step[0], self.bottom + (self.rows - 1 - row) * step[1]])
-
-    def place(self, points: Any, row: int, column: int) -> NDArray[np.float64]:
-        """Where (x, y) of the world is on the sheet: centered in the panel, equal scales."""
-        size = self.high - self.low
-        scale = (self.panel / size).min()
-        middle = self.corner(row, column) + self.panel / 2
-        return middle + (np.reshape(points, (-1, 2)) - (self.low + size / 2)) * scale
+    at: Spot
+    title: str  # above the panel or in it
+    trail: Trail
+    scene: Scene
 
 
 @plainly()
-def overhead(runs: Mapping[str, Sequence[Story]], scenes: Sequence[Scene], path: Path) -> None:
-    """Draw the paper's Fig. 2 to `path` (PNG) and to a PDF beside it; a scene per row of runs.
+def overhead(
+    runs: Mapping[str, Sequence[Story]], scenes: Sequence[Scene], plane: Plane, path: Path
+) -> None:
+    """Draw the paper's Fig. 2 to `path` (PNG) and to a PDF beside it; a scene per group of runs.
 
-    A row per algorithm, a column per seed: one diamond per generation at the final (x, y) of the
-    updated member, one colour per member, darker for later ones. Behaviors have two dimensions.
+    A row per algorithm, a column per seed: one diamond per generation at the behavior of the
+    updated member, one colour per member, darker for later ones.
     """
     from matplotlib.figure import Figure
 
-    trails = {
-        (i, j): trail_of(story)
-        for i, row in enumerate(runs.values())
-        for j, story in enumerate(row)
-    }
-    scene = scenes[0]
-    walls = tuple(wall for each in scenes for wall in each.walls)
-    b = np.concatenate([trail.b for trail in trails.values()])
-    low, high = limits(b, replace(scene, walls=walls))
-    high = high + np.array([0.0, 0.07 * (high - low).max()])  # room for the number at the top
-    sheet = Sheet(low, high, len(runs), max(len(row) for row in runs.values()))
+    trails = [[trail_of(story, plane) for story in row] for row in runs.values()]
+    scenes = [scene if plane.has_scene else Scene() for scene in scenes]
+    every = Scene(
+        tuple(wall for scene in scenes for wall in scene.walls),
+        tuple(goal for scene in scenes for goal in scene.goals),
+        next((scene.start for scene in scenes if scene.start), None),
+    )
+    frame = frame_of(np.concatenate([t.b for row in trails for t in row]), plane, every)
+    room = 0.07 * (frame.high - frame.low)  # for the number at the top
+    above = np.array([0.0, room.max() if frame.equal else room[1]])
+    frame = replace(frame, high=frame.high + above)
+    ticks = [_ticks(frame.low[i], frame.high[i], whole=i == 0 > plane.x) for i in (0, 1)]
+    longest = max((len(text) for text in ticks[1].values()), default=0)
+    blank = Sheet(frame, 1, 1, left=LEFT + 0.055 * longest, legend=ENTRIES, caption=CAPTION)
+    layout = arranged([len(row) for row in trails], blank)
+    sheet = layout.sheet
+    panels = [
+        Panel(at, _title(group, story, layout.by_group), trail, scene)
+        for (group, row), spots, lines, scene in zip(
+            runs.items(), layout.spots, trails, scenes, strict=True
+        )
+        for story, at, trail in zip(row, spots, lines, strict=True)
+    ]
     figure = Figure((sheet.width, sheet.height), facecolor="white")
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set(xlim=(0, sheet.width), ylim=(0, sheet.height))
     axes.set_axis_off()
-    _diamonds(axes, sheet, trails)
-    _surroundings(axes, sheet, trails, scenes)
-    _labels(axes, sheet, runs, scene)
-    members = max((int(m) + 1 for trail in trails.values() for m in trail.member), default=0)
-    _legend(figure, members, scene)
+    _diamonds(axes, sheet, panels)
+    _surroundings(axes, sheet, panels)
+    first = next(story for row in runs.values() for story in row)
+    names = [name_of(label_on(first, i)) for i in (plane.x, plane.y)]
+    _sides(axes, sheet, panels, ticks, names)
+    _titles(axes, sheet, panels)
+    if layout.by_group:
+        _groups(axes, sheet, [(n, s[0][0]) for n, s in zip(runs, layout.spots, strict=True) if s])
+    _legend(figure, sheet, panels, every)
     save(figure, path)
 
 
-def _diamonds(axes: "Axes", sheet: Sheet, trails: Mapping[tuple[int, int], Trail]) -> None:
+def _title(group: str, story: Story, by_group: bool) -> str:
+    seed = f"seed {story.run.config.seed}"
+    return seed if by_group else f"{name_of(group)}, {seed}"
+
+
+def _diamonds(axes: "Axes", sheet: Sheet, panels: Sequence[Panel]) -> None:
     """One colour at a time, later ones on top: drawing each diamond would take far longer."""
     from matplotlib.lines import Line2D
 
-    every = list(trails.values())
-    b = np.concatenate([sheet.place(trail.b, *at) for at, trail in trails.items()])
-    member = np.concatenate([trail.member for trail in every])
-    tone = np.minimum(np.concatenate([t.age for t in every]) * TONES, TONES - 1).astype(int)
+    b = np.concatenate([sheet.place(panel.trail.b, *panel.at) for panel in panels])
+    member = np.concatenate([panel.trail.member for panel in panels])
+    age = np.concatenate([panel.trail.age for panel in panels])
+    tone = np.minimum(age * TONES, TONES - 1).astype(int)
     style = {"marker": "D", "markersize": 2.4, "markeredgewidth": 0, "linestyle": "none"}
     for key in np.unique(np.stack([tone, member], axis=1), axis=0):
         (color,) = shades(key[1:], (key[:1] + 0.5) / TONES)
@@ -129,75 +122,107 @@ def _diamonds(axes: "Axes", sheet: Sheet, trails: Mapping[tuple[int, int], Trail
         axes.add_artist(Line2D(*points.T, color=tuple(color), zorder=3, **style))
 
 
-def _surroundings(
-    axes: "Axes", sheet: Sheet, trails: Mapping[tuple[int, int], Trail], scenes: Sequence[Scene]
-) -> None:
-    """Frames, walls, where episodes start, and the number of each run."""
+def _surroundings(axes: "Axes", sheet: Sheet, panels: Sequence[Panel]) -> None:
+    """Frames, walls, goals, where episodes start, and the number of each run."""
     from matplotlib.collections import PolyCollection
+    from matplotlib.colors import to_rgba
     from matplotlib.lines import Line2D
 
-    frames = [_box(sheet.corner(*at), sheet.corner(*at) + sheet.panel) for at in trails]
-    axes.add_collection(
-        PolyCollection(frames, facecolors="none", edgecolors=FAINT, linewidths=0.6, zorder=2)
+    frames = [
+        _box(sheet.corner(*panel.at), sheet.corner(*panel.at) + sheet.panel) for panel in panels
+    ]
+    walls, goals = (
+        [
+            _box(*sheet.place([(x0, y0), (x1, y1)], *panel.at))
+            for panel in panels
+            for x0, x1, y0, y1 in getattr(panel.scene, kind)
+        ]
+        for kind in ("walls", "goals")
     )
-    walls = [
-        _box(*sheet.place([(x0, y0), (x1, y1)], *at))
-        for at in trails
-        for x0, x1, y0, y1 in scenes[at[0]].walls
-    ]  # above the diamonds, which are larger than the robot
-    axes.add_collection(
-        PolyCollection(walls, facecolors=WALL, edgecolors=WALL, linewidths=0.6, zorder=4)
-    )
-    starts = [(scenes[at[0]].start, at) for at in trails]
-    stars = np.concatenate(
-        [np.empty((0, 2)), *(sheet.place(start, *at) for start, at in starts if start)]
-    )
+    styles: list[tuple[list[Any], dict[str, Any]]] = [
+        (goals, {"facecolors": to_rgba(GOAL, 0.2), "edgecolors": GOAL, "zorder": 1}),
+        (frames, {"facecolors": "none", "edgecolors": FAINT, "zorder": 2}),
+        # Above the diamonds, which are larger than the robot:
+        (walls, {"facecolors": WALL, "edgecolors": WALL, "zorder": 4}),
+    ]
+    for boxes, style in styles:
+        axes.add_collection(PolyCollection(boxes, linewidths=0.6, **style))
+    starts = [sheet.place(p.scene.start, *p.at) for p in panels if p.scene.start]
+    stars = np.concatenate([np.empty((0, 2)), *starts])
     if len(stars):
         axes.add_artist(Line2D(*stars.T, linestyle="none", zorder=5, **STAR))
-    for at, trail in trails.items():
-        x, y = sheet.corner(*at) + np.array([0.07, sheet.panel[1] - 0.07])
-        style = {"fontsize": 9, "fontweight": "bold", "color": INK}
-        axes.text(x, y, short(trail.best), ha="left", va="top", zorder=6, **style)
+    for panel in panels:
+        x, y = sheet.corner(*panel.at) + np.array([0.07, sheet.panel[1] - 0.07])
+        bold = {"fontsize": 9, "fontweight": "bold", "color": INK}
+        axes.text(x, y, short(panel.trail.best), ha="left", va="top", zorder=6, **bold)
 
 
-def _labels(axes: "Axes", sheet: Sheet, runs: Mapping[str, Sequence[Story]], scene: Scene) -> None:
-    """Ticks and axis labels on the outer panels, algorithms on the left, seeds on top."""
-    from matplotlib.collections import LineCollection
+def _ticks(low: float, high: float, whole: bool) -> dict[float, str]:
+    """Where the ticks of an axis are, and what they say."""
     from matplotlib.ticker import MaxNLocator
 
+    locator = MaxNLocator(4, integer=whole)
+    values = [float(x) + 0.0 for x in locator.tick_values(low, high) if low < x < high]
+    return dict(zip(values, tick_texts(values), strict=True))
+
+
+def _sides(
+    axes: "Axes",
+    sheet: Sheet,
+    panels: Sequence[Panel],
+    ticks: Sequence[Mapping[float, str]],
+    names: Sequence[str],
+) -> None:
+    """Ticks and names of the axes, below the lowest panels and left of the leftmost."""
+    from matplotlib.collections import LineCollection
+
     small: dict[str, Any] = {"fontsize": 7, "color": INK}
-    ticks = [
-        [x for x in MaxNLocator(4).tick_values(a, b) if a < x < b]
-        for a, b in zip(sheet.low, sheet.high, strict=True)
-    ]
+    large: dict[str, Any] = {"fontsize": 8, "color": INK}
     marks = []
-    for j in range(sheet.columns):
-        row = max(i for i, stories in enumerate(runs.values()) if len(stories) > j)
-        x0, y0 = sheet.corner(row, j)
-        for value in ticks[0]:
-            x = sheet.place([(value, 0.0)], row, j)[0, 0]
+    lowest = {panel.at[1]: panel.at[0] for panel in sorted(panels, key=lambda p: p.at)}
+    for column, row in lowest.items():
+        x0, y0 = sheet.corner(row, column)
+        for value, text in ticks[0].items():
+            x = sheet.place([(value, 0.0)], row, column)[0, 0]
             marks.append([(x, y0), (x, y0 - TICK)])
-            axes.text(x, y0 - 2 * TICK, f"{value:g}", ha="center", va="top", **small)
-        middle = x0 + sheet.panel[0] / 2
-        label = {"ha": "center", "va": "top", "fontsize": 8, "color": INK}
-        axes.text(middle, y0 - 0.2, scene.labels[0], **label)
-    for i, (name, stories) in enumerate(runs.items()):
-        x0, y0 = sheet.corner(i, 0)
-        for value in ticks[1]:
-            y = sheet.place([(0.0, value)], i, 0)[0, 1]
+            axes.text(x, y0 - 2 * TICK, text, ha="center", va="top", **small)
+        axes.text(x0 + sheet.panel[0] / 2, y0 - 0.2, names[0], ha="center", va="top", **large)
+    for row in sorted({panel.at[0] for panel in panels}):
+        x0, y0 = sheet.corner(row, 0)
+        for value, text in ticks[1].items():
+            y = sheet.place([(0.0, value)], row, 0)[0, 1]
             marks.append([(x0, y), (x0 - TICK, y)])
-            axes.text(x0 - 2 * TICK, y, f"{value:g}", ha="right", va="center", **small)
+            axes.text(x0 - 2 * TICK, y, text, ha="right", va="center", **small)
         middle = y0 + sheet.panel[1] / 2
-        turned: dict[str, Any] = {"rotation": 90, "va": "center", "color": INK}
-        axes.text(x0 - 0.33, middle, scene.labels[1], ha="right", fontsize=8, **turned)
-        bold = {"fontsize": 11, "fontweight": "bold"}
-        axes.text(x0 - 0.62, middle, name_of(name).upper(), ha="center", **bold, **turned)
-        if i == 0:
-            for j, story in enumerate(stories):
-                x, y = sheet.corner(0, j) + sheet.panel * [0.5, 1.0]
-                seed = f"seed {story.run.config.seed}"
-                axes.text(x, y + 0.06, seed, ha="center", va="bottom", fontsize=9, color=INK)
+        left = x0 - (sheet.left - LEFT) - 0.1
+        axes.text(left, middle, names[1], ha="right", va="center", rotation=90, **large)
     axes.add_collection(LineCollection(marks, colors=FAINT, linewidths=0.6))
+
+
+def _titles(axes: "Axes", sheet: Sheet, panels: Sequence[Panel]) -> None:
+    """Above a column whose panels have the same title, else inside each of them."""
+    columns: dict[int, set[str]] = {}
+    for panel in panels:
+        columns.setdefault(panel.at[1], set()).add(panel.title)
+    same = all(len(titles) == 1 for titles in columns.values())
+    for panel in panels:
+        x, y = sheet.corner(*panel.at)
+        if not same:
+            under = {"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 1}
+            words: dict[str, Any] = {"fontsize": 7, "color": INK, "bbox": under, "zorder": 6}
+            axes.text(x + 0.05, y + 0.05, panel.title, ha="left", va="bottom", **words)
+        elif panel.at[0] == 0:
+            middle, top = x + sheet.panel[0] / 2, y + sheet.panel[1] + 0.06
+            axes.text(middle, top, panel.title, ha="center", va="bottom", fontsize=9, color=INK)
+
+
+def _groups(axes: "Axes", sheet: Sheet, rows: Sequence[tuple[str, int]]) -> None:
+    """The name of each group on the left of its first row."""
+    for name, row in rows:
+        y = sheet.corner(row, 0)[1]
+        bold: dict[str, Any] = {"fontsize": 11, "fontweight": "bold", "color": INK}
+        turned: dict[str, Any] = {"rotation": 90, "ha": "center", "va": "center"}
+        axes.text(0.16, y + sheet.panel[1] / 2, name_of(name).upper(), **bold, **turned)
 
 
 def _box(low: NDArray[np.float64], high: NDArray[np.float64]) -> list[tuple[float, float]]:
@@ -205,43 +230,37 @@ def _box(low: NDArray[np.float64], high: NDArray[np.float64]) -> list[tuple[floa
     return [(low[0], low[1]), (high[0], low[1]), (high[0], high[1]), (low[0], high[1])]
 
 
-def _legend(figure: "Figure", members: int, scene: Scene) -> None:
+def _legend(figure: "Figure", sheet: Sheet, panels: Sequence[Panel], scene: Scene) -> None:
     from matplotlib.legend_handler import HandlerTuple
     from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
 
     entries: dict[str, Any] = {}
     if scene.start:
         entries["start"] = Line2D([], [], linestyle="none", **STAR)
     if scene.walls:
         entries["wall"] = Line2D([], [], color=WALL, linewidth=2)
+    if scene.goals:
+        entries["goal"] = Patch(facecolor=f"{GOAL}33", edgecolor=GOAL, linewidth=0.6)
+    members = max((int(m) + 1 for panel in panels for m in panel.trail.member), default=0)
     for member in range(min(members, len(HUES))):
         label = f"member {member}" + (", …" if member + len(HUES) < members else "")
         entries[label] = tuple(
             Line2D([], [], marker="D", markersize=4.5, color=tuple(color), linestyle="none")
             for color in shades(np.full(5, member), np.linspace(0.0, 1.0, 5))
         )
-    width, height = figure.get_size_inches()
-    lines = _caption(width)
+    lines = sheet.caption_lines
     figure.text(
-        0.5, 0.08 / height, "\n".join(lines), ha="center", va="bottom", fontsize=8, color=INK,
+        0.5, 0.08 / sheet.height, "\n".join(lines), ha="center", va="bottom", fontsize=8, color=INK,
         linespacing=LINE * 72 / 8 / 1.2,
     )  # fmt: skip
     figure.legend(
         list(entries.values()),
         list(entries),
         loc="lower center",
-        bbox_to_anchor=(0.5, (0.02 + LINE * len(lines)) / height),
-        ncols=math.ceil(ENTRIES / _legend_rows(width)),
+        bbox_to_anchor=(0.5, (0.02 + LINE * len(lines)) / sheet.height),
+        ncols=math.ceil(ENTRIES / sheet.legend_rows),
         fontsize=8,
         frameon=False,
         handler_map={tuple: HandlerTuple(ndivide=None, pad=0.0)},
     )
-
-
-def _legend_rows(width: float) -> int:
-    """How many rows the longest legend needs in a figure of this width, in inches."""
-    return math.ceil(ENTRIES / max(1.0, width // ENTRY))
-
-
-def _caption(width: float) -> list[str]:
-    return textwrap.wrap(CAPTION, int(width / LETTER))

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nses.experiment.analysis.stories import Floats, Story
-from nses.experiment.showing.drawing import FAINT, INK, STAR_COLOR, WALL
+from nses.experiment.showing.drawing import FAINT, GOAL, INK, STAR_COLOR, WALL
 
 DIGITS = 5  # of a number in a plot
 LINE_POINTS = 800  # of the line of one run, at most
+FEW = 8  # generations whose ticks Plotly would put between whole numbers
+SHARE = ".3~%"  # 0.5% and 1% are different ticks
 NOTHING = "rgba(0,0,0,0)"
 FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13}
 GRID = {"gridcolor": "#e3e3e6", "zeroline": False, "linecolor": FAINT, "automargin": True}
@@ -82,13 +84,25 @@ def star(start: tuple[float, float]) -> dict[str, Any]:
     marker = {"symbol": "star", "size": 15, "color": STAR_COLOR, "line": {"width": 1, "color": INK}}
     return {
         "type": "scatter", "x": [start[0]], "y": [start[1]], "mode": "markers", "name": "start",
-        "marker": marker, "hovertemplate": "start<extra></extra>",
+        "marker": marker, "hovertemplate": "start<extra></extra>", "meta": "scene",
     }  # fmt: skip
 
 
 def wall(x0: float, x1: float, y0: float, y1: float) -> dict[str, Any]:
     box = {"x0": x0, "x1": x1, "y0": y0, "y1": y1}
     return box | {"type": "rect", "fillcolor": WALL, "line": {"width": 0}, "layer": "above"}
+
+
+def goal(x0: float, x1: float, y0: float, y1: float) -> dict[str, Any]:
+    line = {"width": 1.5, "color": GOAL, "dash": "dot"}
+    return wall(x0, x1, y0, y1) | {"fillcolor": f"{GOAL}33", "line": line, "layer": "below"}
+
+
+def integers(*generations: NDArray[Any]) -> dict[str, Any]:
+    """Ticks at whole numbers, also of runs of few generations."""
+    ends = [x for each in generations if len(each) for x in (each[0], each[-1])]
+    few = not ends or max(ends) - min(ends) < FEW
+    return {"tickformat": ",d"} | ({"dtick": 1} if few else {})
 
 
 def level(y: float) -> dict[str, Any]:

@@ -6,31 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from nses.experiment.analysis.scenes import limits, scene_of, trail_of
 from nses.experiment.analysis.stories import AXES, Curve, Story, coverage
 from nses.experiment.showing.charts import BAND, MEDIAN_WIDTH, RUN, Chart, Line, Median
 from nses.experiment.showing.drawing import HUES, shades
 from nses.experiment.showing.plot_parts import (
     LINE_POINTS,
+    SHARE,
     along,
     changes,
     css,
     evenly,
+    integers,
     layout_of,
     level,
     level_name,
     line,
     revision,
     rounded,
-    star,
-    wall,
     whole,
 )
 
 Figure = dict[str, Any]
-
-MAP_POINTS = 2000  # diamonds on a map, at most
-PAPER = "#fbfbf8"  # the background of a map, in dark mode too: later diamonds are darker
 
 
 def figure_of(chart: Chart, *names: object) -> Figure:
@@ -44,7 +40,9 @@ def figure_of(chart: Chart, *names: object) -> Figure:
     alone = all(line.seed is None for line in chart.lines) and not chart.medians
     layout = layout_of(AXES[chart.axis], chart.y, hovermode="x unified" if alone else "closest")
     if chart.is_share:
-        layout["yaxis"] |= {"tickformat": ".0%"}
+        layout["yaxis"] |= {"tickformat": SHARE}
+    if chart.axis == "generation":
+        layout["xaxis"] |= integers(*(x.x for x in (*chart.lines, *chart.curves)))
     if chart.low is not None:
         ends = {"range": [chart.low, chart.high]}
         layout["yaxis"] |= {"rangemode": "tozero"} if chart.high is None else ends
@@ -54,62 +52,16 @@ def figure_of(chart: Chart, *names: object) -> Figure:
     return {"data": data, "layout": layout | revision(*names, chart.axis)}
 
 
-def overhead(story: Story, most: int = MAP_POINTS, until: int | None = None) -> Figure:
-    """Where the updated member of each generation ended, seen from above; 2-D behaviors only.
-
-    One colour per member, darker for later generations; `customdata` of a diamond is its
-    generation, member and score. Generations after `until` are not drawn, but have room.
-    """
-    trail, scene = trail_of(story), scene_of(story.run.config)
-    shown = evenly(len(trail.b), most)
-    shown = shown if until is None else shown[trail.generation[shown] <= until]
-    data = []
-    for m in np.unique(trail.member[shown]).tolist():
-        at = shown[trail.member[shown] == m]
-        light, hue, dark = (css(c) for c in shades(np.full(3, m), np.array([0.0, 0.5, 1.0])))
-        marker = {
-            "symbol": "diamond",
-            "size": 8,
-            "color": rounded(trail.age[at], 3),
-            "colorscale": [[0, light], [0.5, hue], [1, dark]],
-            "cmin": 0,
-            "cmax": 1,
-            "line": {"width": 0.5, "color": PAPER},
-        }
-        group = {"name": f"member {m}", "legendgroup": f"member {m}", "mode": "markers"}
-        legend = {"symbol": "diamond", "size": 8, "color": hue}
-        numbers = zip(trail.generation[at].tolist(), rounded(trail.score[at]), strict=True)
-        data += [
-            group | {
-                "type": "scatter",
-                "x": rounded(trail.b[at, 0]),
-                "y": rounded(trail.b[at, 1]),
-                "customdata": [[g, m, s] for g, s in numbers],
-                "marker": marker,
-                "showlegend": False,
-                "hovertemplate": "generation %{customdata[0]}, member %{customdata[1]}<br>"
-                "score %{customdata[2]:.5g}<br>(%{x:.4g}, %{y:.4g})<extra></extra>",
-            },
-            group | {"type": "scatter", "x": [None], "y": [None], "marker": legend},
-        ]  # fmt: skip
-    if scene.start:
-        data.append(star(scene.start))
-    layout = layout_of(*scene.labels)
-    low, high = (corner.tolist() for corner in limits(trail.b, scene))
-    layout["xaxis"] |= {"range": [low[0], high[0]]}
-    layout["yaxis"] |= {"range": [low[1], high[1]], "scaleanchor": "x"}
-    layout["shapes"] = [wall(*box) for box in scene.walls]
-    return {"data": data, "layout": layout | {"plot_bgcolor": PAPER} | revision(story.run.path)}
-
-
 def archive(story: Story) -> Figure:
     """The archive of one run: its size, and its coverage of the behavior space (or novelty)."""
     x, shares = whole(story, "generation"), coverage([story])
+    ticks = integers(x)
     at, y = changes(x, story.column("archive_size"))
     size = line(at.tolist(), y, "behaviors in the archive", css(HUES[2]))
     shown, novelty = evenly(len(x), LINE_POINTS), story.column("novelty_mean")
     if not shares and not np.isfinite(novelty).any():  # ES does not measure it
         layout = layout_of("generation", "behaviors", showlegend=False)
+        layout["xaxis"] |= ticks
         return {"data": [size], "layout": layout | revision(story.run.path)}
     if shares:
         at, y = changes(x, shares[0])
@@ -122,9 +74,9 @@ def archive(story: Story) -> Figure:
     layout["yaxis2"] = layout["yaxis"] | {
         "domain": [0, 0.44],
         "title": {"text": "coverage" if shares else "mean novelty"},
-        **({"tickformat": ".0%"} if shares else {}),
+        **({"tickformat": SHARE} if shares else {}),
     }
-    layout["xaxis"] |= {"anchor": "y2"}
+    layout["xaxis"] |= ticks | {"anchor": "y2"}
     return {"data": data, "layout": layout | revision(story.run.path)}
 
 
@@ -152,7 +104,8 @@ def selection(story: Story) -> Figure | None:
         for m in range(members)
     ]
     layout = layout_of("generation", "probability of selection", hovermode="x unified")
-    layout["yaxis"] |= {"range": [0, 1], "tickformat": ".0%"}
+    layout["yaxis"] |= {"range": [0, 1], "tickformat": SHARE}
+    layout["xaxis"] |= integers(whole(story, "generation"))
     return {"data": data, "layout": layout | revision(story.run.path)}
 
 

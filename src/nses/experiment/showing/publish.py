@@ -17,6 +17,7 @@ from rich.text import Text
 from nses.experiment.analysis.comparison import Contest, Row
 from nses.experiment.analysis.gather import LeftOut
 from nses.experiment.analysis.pairs import Pair
+from nses.experiment.analysis.planes import plane_of
 from nses.experiment.analysis.scenes import scene_of
 from nses.experiment.analysis.stories import AXES, Story, story_of
 from nses.experiment.analysis.variations import Varied, varied
@@ -51,7 +52,8 @@ def publish(
         console.print(Text(f"left out: {fault}", "yellow"), soft_wrap=True)
     shown = [t for c in contests for t in (tables.scores(c, paper=paper), tables.variations(c))]
     captions = [t.caption for t in shown if t.records]
-    for caption in dict.fromkeys([*captions, tables.DIFFERENCES]):
+    captions += [tables.DIFFERENCES for contest in contests if contest.pairs]
+    for caption in dict.fromkeys(captions):
         console.print(caption, style="dim", highlight=False, soft_wrap=True)
     console.print()
     write_tables(contests, directory, command, left_out)
@@ -216,12 +218,13 @@ def draw(contests: Sequence[Contest], directory: Path) -> list[Path]:
     figures.archives(contests, directory / "archive.png")
     drawn.append(directory / "archive.png")
     for contest in contests:
-        if any(story.behaviors is None for story in contest.stories):
+        plane = plane_of(contest.stories)
+        if plane is None:
             continue
         name = "overhead" if len(contests) == 1 else f"overhead-{_file_name(contest.task)}"
-        scenes = [scene_of(group.stories[0].run.config) for group in contest.groups]
+        scenes = [scene_of(group.stories[0].run) for group in contest.groups]
         runs = {group.label: group.stories for group in contest.groups}
-        overhead(runs, scenes, directory / f"{name}.png")
+        overhead(runs, scenes, plane, directory / f"{name}.png")
         drawn.append(directory / f"{name}.png")
     return drawn
 
@@ -237,9 +240,10 @@ def draw_run(run: Run) -> None:
     """Draw the pictures of one run and write its report, in its directory."""
     story = story_of(run)
     figures.curve(story, run.path / CURVE)
-    if story.behaviors is not None:
+    plane = plane_of([story])
+    if plane is not None:
         runs = {run.config.algorithm: (story,)}
-        overhead(runs, [scene_of(run.config)], run.path / OVERHEAD)
+        overhead(runs, [scene_of(run)], plane, run.path / OVERHEAD)
     write_run_report(run)  # last: `is_drawn` relies on it
 
 
@@ -248,7 +252,7 @@ def is_drawn(run: Run) -> bool:
 
     This only looks at names and dates: if copying a run changes them, the pictures are drawn again.
     """
-    pictures = [CURVE, OVERHEAD] if run.facts.behavior_size == 2 else [CURVE]
+    pictures = [CURVE, OVERHEAD] if run.facts.behavior_size else [CURVE]
     names = [str(Path(x).with_suffix(suffix)) for x in pictures for suffix in (".png", ".pdf")]
     if not all((run.path / name).is_file() for name in (*names, REPORT, BEST)):
         return False

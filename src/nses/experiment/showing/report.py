@@ -8,18 +8,21 @@ from nses import __version__
 from nses.experiment.analysis.comparison import Contest
 from nses.experiment.analysis.diagnosis import diagnosed
 from nses.experiment.analysis.groups import Group
+from nses.experiment.analysis.planes import MOST_AXES, plane_of
 from nses.experiment.analysis.stories import AXES, Story, story_of
 from nses.experiment.runs.run import REPORT, Run
 from nses.experiment.runs.storage import write_atomically
-from nses.experiment.showing import charts, plots, tables
+from nses.experiment.showing import charts, maps, plots, tables
 from nses.experiment.showing.made import films, settings_of
 from nses.experiment.showing.markup import (
     Markup,
     Plots,
     absent,
+    axes_choice,
     choice,
     command,
     element,
+    grid_of,
     joined,
     page,
     plot,
@@ -32,7 +35,7 @@ from nses.words import duration, short
 
 LARGEST_PAGE = 8_000_000  # bytes
 DIAMONDS = 40_000  # on all maps of a page together
-NO_MAP = "No map: the behavior of this task is not a point in two dimensions."
+NO_MAP = "no map, because behaviors are traces: a row of bytes for every step."
 NOTHING_YET = "Nothing to show yet: no generation has finished."
 
 
@@ -70,7 +73,7 @@ def write_comparison_report(
     if len(tasks) > 1:
         links = [element("li", element("a", t, href=f"#task-{i}")) for i, t in enumerate(tasks)]
         body.append(element("nav", element("ul", *links), aria_label="tasks"))
-    diamonds = max(100, min(plots.MAP_POINTS, DIAMONDS // max(1, runs)))
+    diamonds = max(100, min(maps.MAP_POINTS, DIAMONDS // max(1, runs) // _axes(contests)))
     for i, contest in enumerate(contests):
         body += [element("h2", contest.task, id=f"task-{i}")] if len(tasks) > 1 else []
         body += _scores(contest, path.parent, paper)
@@ -79,6 +82,12 @@ def write_comparison_report(
     body.append(_footer())
     write_atomically(path, page(title, body, data))
     return path
+
+
+def _axes(contests: Sequence[Contest]) -> int:
+    """How many axes a diamond of the largest map has, counted in pairs."""
+    sizes = [s.run.facts.behavior_size for contest in contests for s in contest.stories]
+    return max(1, min(max(sizes, default=0), MOST_AXES) // 2)
 
 
 def _scores(contest: Contest, base: Path, paper: bool) -> list[Markup]:
@@ -160,7 +169,7 @@ def _run_plots(story: Story, data: Plots) -> Markup:
         plot("Learning", "curves", curves, data,
               charts.EXACT if story.run.exact else charts.LUCKY,
               controls=choice("by", AXES, "curves")),
-        _map({"": story}, data, "map", plots.MAP_POINTS),
+        _map({"": story}, data, "map", maps.MAP_POINTS),
         plot("Archive", "archive", {"": plots.archive(story)}, data, charts.ARCHIVED),
         _weights([group], data, "weight"),
     ]  # fmt: skip
@@ -170,7 +179,7 @@ def _run_plots(story: Story, data: Plots) -> Markup:
         if selection
         else absent(title, "There is only one member.")
     )
-    return element("div", *shown, class_="plots five")
+    return grid_of([*shown, *_allocation([group], data, "allocation")])
 
 
 def _weights(groups: Sequence[Group], data: Plots, name: str) -> Markup:
@@ -185,16 +194,17 @@ def _weights(groups: Sequence[Group], data: Plots, name: str) -> Markup:
 def _map(named: Mapping[str, Story], data: Plots, name: str, most: int) -> Markup:
     """Runs from above, one at a time, with a slider through their generations."""
     title = "Where policies ended"
-    if all(story.behaviors is None for story in named.values()):
+    planes = {n: plane for n, s in named.items() if (plane := plane_of([s]))}
+    if not planes:
         return absent(title, NO_MAP)
-    shown = {n: s for n, s in named.items() if s.behaviors is not None and s.records}
+    shown = {n: named[n] for n in planes if named[n].records}
     if not shown:
         return absent(title, NOTHING_YET)
     begun = list(shown.values())
     figures = {
-        str(i): plots.overhead(story, most)
+        str(i): maps.map_to_choose_from(story, planes[n], most)
         | {"replay": replay_command(story.run), "last": story.generation}
-        for i, story in enumerate(begun)
+        for i, (n, story) in enumerate(shown.items())
     }
     names = {str(i): name for i, name in enumerate(shown)}
     thinned = any(story.generation > most for story in begun)
@@ -203,8 +213,9 @@ def _map(named: Mapping[str, Story], data: Plots, name: str, most: int) -> Marku
     hint = element("p", "Click a diamond, or move the slider, to see how to replay it.")
     picked = element("div", hint, class_="picked", data_plot=name, aria_live="polite")
     below = joined([slider(name, begun[0].generation), picked])
-    return plot(title, name, figures, data, caption, controls=choice("run", names, name),
-                 below=below, kind="map")  # fmt: skip
+    several = any("axes" in figure for figure in figures.values())
+    controls = joined([choice("run", names, name), axes_choice(name) if several else ""])
+    return plot(title, name, figures, data, caption, controls=controls, below=below, kind="map")
 
 
 def _made_by(line: str, runs: int) -> Markup:
@@ -227,13 +238,16 @@ def _contest_plots(contest: Contest, data: Plots, index: int, diamonds: int) -> 
         plot("Exploration", f"exploration-{index}", {"": explored}, data, charts.EXPLORED),
         _weights(groups, data, f"weight-{index}"),
     ]
-    spent = charts.allocation(groups)
-    if spent is not None:
-        figure = plots.figure_of(spent)
-        shown.append(
-            plot("Where updates went", f"allocation-{index}", {"": figure}, data, charts.ALLOCATED)
-        )
-    return element("div", *shown, class_="plots" if spent is None else "plots five")
+    return grid_of([*shown, *_allocation(groups, data, f"allocation-{index}")])
+
+
+def _allocation(groups: Sequence[Group], data: Plots, name: str) -> list[Markup]:
+    """Which updates went to members past the trap; nothing if there is no trap."""
+    chart = charts.allocation(groups)
+    if chart is None:
+        return []
+    figure = plots.figure_of(chart)
+    return [plot("Where updates went", name, {"": figure}, data, charts.ALLOCATED)]
 
 
 def _footer() -> Markup:

@@ -6,10 +6,13 @@ from typing import Any
 
 from nses.experiment.analysis.groups import Group, grouped
 from nses.experiment.analysis.live import Live, View
+from nses.experiment.analysis.planes import GENERATION, Plane, axes_of, label_on, plane_of
+from nses.experiment.analysis.stories import Story
 from nses.experiment.showing import charts, plots
 from nses.experiment.showing.drawing import FAINT
 from nses.experiment.showing.plot_parts import FONT, NOTHING
 from nses.experiment.showing.plots import Figure
+from nses.words import short
 
 CURVE_POINTS = 150  # of a median with its interval
 PLOTS = {  # place → title and caption
@@ -20,7 +23,10 @@ PLOTS = {  # place → title and caption
     "selection": ("Which member is updated", charts.SELECTED),
     "exploration": ("Exploration", charts.EXPLORED),
     "weight": ("Weight of reward against novelty", charts.WEIGHED),
+    "allocation": ("Where updates went", charts.ALLOCATED),
 }
+
+Options = list[dict[str, Any]]  # of a list to choose from
 
 
 def figures_of(
@@ -42,6 +48,7 @@ def figures_of(
         "selection": lambda: plots.selection(story) or nothing("There is only one member."),
         "exploration": lambda: plots.figure_of(charts.exploration(begun)),
         "weight": lambda: _weights(begun),
+        "allocation": lambda: _allocation(begun),
     }
     key = (view.stamp, live.name, axis)
     kept = remembered.get(key)
@@ -56,6 +63,29 @@ def figures_of(
 def _weights(groups: Sequence[Group]) -> Figure:
     chart = charts.weights(groups)
     return plots.figure_of(chart) if chart else nothing("No algorithm here adapts its weight.")
+
+
+def _allocation(groups: Sequence[Group]) -> Figure:
+    chart = charts.allocation(groups)
+    return plots.figure_of(chart) if chart else nothing("This task has no trap.")
+
+
+def axes_to_choose(story: Story | None) -> tuple[Options, Options, Plane | None]:
+    """Those of a map, across and up, and the plane to begin with; None if there is no map."""
+    plane = None if story is None or not story.records else plane_of([story])
+    if story is None or plane is None:
+        return [], [], None
+    up = [{"label": label_on(story, axis), "value": axis} for axis in axes_of([story])]
+    return [{"label": "generation", "value": GENERATION}, *up], up, plane
+
+
+def behavior_in(story: Story, generation: int) -> str:
+    """The behavior of a generation in words: the numbers that the map offers."""
+    b = story.behaviors
+    at = story.column("generation").tolist().index(generation)
+    if b is None:
+        return ""
+    return ", ".join(f"{label_on(story, i)} {short(float(b[at, i]))}" for i in axes_of([story]))
 
 
 def _coarse(groups: Sequence[Group]) -> list[Group]:

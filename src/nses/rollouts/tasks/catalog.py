@@ -57,6 +57,13 @@ def make_task(
     return task.revised(behavior=chosen, distance=distance)
 
 
+def default_behavior(name: str) -> str:
+    """The behavior of a task without `--behavior`, as far as its name tells."""
+    if name in SHIPPED:
+        return PLACE
+    return "ram" if name.startswith(ATARI) else DEFAULT_BEHAVIOR
+
+
 def _distance(task: Task, behavior: Behavior) -> str:
     """The task's own distance, unless one of its behavior and the new one is a trace."""
     trace = behavior.summary == "trace"

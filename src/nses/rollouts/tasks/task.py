@@ -14,19 +14,29 @@ from numpy.typing import NDArray
 from nses.errors import UsageError
 from nses.rollouts.behaviors import Behavior
 from nses.rollouts.foreign import errors_only
+from nses.rollouts.labels import label_of
 from nses.rollouts.sources import sources_of
 from nses.rollouts.spaces import input_of, output_of
+from nses.rollouts.tasks.scene import NO_SCENE, SCENE, Scene, scene_from
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What one look at a task reveals: its spaces, the length of its behavior (0 for a trace) and
-    a digest of the source of each part that is the user's own."""
+    """What one look at a task reveals: its spaces, the length of its behavior (0 for a trace), a
+    digest of the source of each part that is the user's own, and how to draw its behaviors."""
 
     observation_space: spaces.Space[Any]
     action_space: spaces.Space[Any]
     behavior_size: int
     sources: dict[str, str] = field(default_factory=dict)
+    behavior: str = ""  # its name
+    labels: tuple[str, ...] = ()  # of its numbers, if it has its own
+    scene: Scene = NO_SCENE
+
+    def label(self, i: int) -> str:
+        """What number i of a behavior is called."""
+        own = len(self.labels) == self.behavior_size
+        return self.labels[i] if own else label_of(self.behavior, self.behavior_size, i)
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,8 @@ class Task:
     starts: tuple[int, ...] = ()
     # Variants in which the best policy is tested at the end of a run, by name.
     variations: Mapping[str, "Task"] = field(default_factory=dict, hash=False)
+    # Walls, goals and a start to draw around behaviors: docs/extending.md.
+    scene: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         starts = self.starts
@@ -53,6 +65,7 @@ class Task:
                 "starts must be a tuple of different seeds, one for each start of an episode: "
                 f"whole numbers from 0 to {2**31 - 1}, got {starts!r}."
             )
+        scene_from(self.scene)
 
     @cached_property
     def facts(self) -> Facts:
@@ -82,8 +95,29 @@ class Task:
         observation, info = self._first_step(environment)
         b = self._first_behavior(observation, info)
         size = 0 if self.behavior.summary == "trace" else b.size
-        sources = sources_of(environment, self.behavior.probe)
-        return Facts(environment.observation_space, environment.action_space, size, sources)
+        labels = tuple(self.behavior.labels)
+        if labels and len(labels) != size:
+            raise UsageError(
+                f"behavior {self.behavior.name!r} has {size} numbers but {len(labels)} labels; "
+                "give each number one, or none."
+            )
+        return Facts(
+            environment.observation_space,
+            environment.action_space,
+            size,
+            sources_of(environment, self.behavior.probe),
+            self.behavior.name,
+            labels,
+            self._scene_in(environment, size),
+        )
+
+    def _scene_in(self, environment: gym.Env[Any, Any], size: int) -> Scene:
+        """The task's own scene, or its environment's; empty if it belongs to another behavior."""
+        metadata = getattr(environment, "metadata", None)
+        known = metadata if isinstance(metadata, Mapping) else {}
+        scene = scene_from(self.scene or known.get(SCENE) or {})
+        fits = size > 1 and scene.behavior in ("", self.behavior.name)
+        return scene if fits else NO_SCENE
 
     def _first_behavior(self, observation: Any, info: dict[str, Any]) -> NDArray[Any]:
         try:
@@ -134,7 +168,11 @@ class Task:
 
     def revised(self, **changes: Any) -> "Task":
         """This task with the changes that are not None."""
-        return replace(self, **{key: value for key, value in changes.items() if value is not None})
+        given = {key: value for key, value in changes.items() if value is not None}
+        other = given.get("behavior")
+        if other and not other.same_as(self.behavior) and not self.scene.get("behavior"):
+            given.setdefault("scene", {})  # it shows the places of this task's own behavior
+        return replace(self, **given)
 
     @property
     def behavior_size(self) -> int:

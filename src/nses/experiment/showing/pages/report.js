@@ -21,12 +21,50 @@
     };
   }
 
+  const lists = (plot) => all(`select[data-axes-of="${plot}"]`);
+
+  // The axes that a reader has chosen; undefined if there is nothing to choose.
+  function axesOf(plot) {
+    const { axes, plane } = figureOf(plot);
+    const places = lists(plot).map((list, i) => (list.value === "" ? plane?.[i] : Number(list.value)));
+    return axes && places.map((at) => axes.find((axis) => axis.at === at));
+  }
+
+  function offer(plot) {
+    const { axes, plane } = figureOf(plot);
+    all(`[data-choice-of="${plot}"]`).forEach((choice) => (choice.hidden = !axes));
+    lists(plot).forEach((list, i) => {
+      const entries = (axes ?? []).filter((axis) => i === 0 || axis.at > 0);  // generations only across
+      list.replaceChildren(...entries.map((axis) => new Option(axis.name, axis.at)));
+      if (axes) list.value = plane[i];
+    });
+  }
+
+  // The same map along other axes, without the scene, which belongs to the first ones.
+  function turned(figure, plot) {
+    const axes = axesOf(plot);
+    if (!axes || axes.every((axis, i) => axis.at === figure.plane[i])) return figure;
+    const [across, up] = axes, { scaleanchor, ...yaxis } = figure.layout.yaxis;
+    const side = (axis) => ({ range: [...axis.range], title: { text: axis.title, standoff: 8 } });
+    const said = axes.filter((axis) => axis.at).map((axis) => `<br>${axis.title} %{customdata[${axis.at}]:.4g}`);
+    return {
+      data: figure.data.filter((trace) => trace.meta !== "scene").map((trace) => trace.customdata ? {
+        ...trace, x: trace.customdata.map((c) => c[across.at]), y: trace.customdata.map((c) => c[up.at]),
+        hovertemplate: trace.hovertemplate.replace(/(:\.5g\}).*(<extra>)/, (_, a, b) => a + said.join("") + b),
+      } : trace),
+      layout: {
+        ...figure.layout, shapes: [], xaxis: { ...figure.layout.xaxis, ...side(across) },
+        yaxis: { ...yaxis, ...side(up) }, uirevision: `${figure.layout.uirevision} ${across.at} ${up.at}`,
+      },
+    };
+  }
+
   function draw(plot) {
-    const figure = figureOf(plot), slider = one("input", plot);
+    const figure = turned(figureOf(plot), plot), slider = one("input", plot);
     let data = figure.data;
     if (slider) {
       data = data.map((trace) => (trace.customdata ? until(trace, Number(slider.value)) : trace));
-      if (chosen[plot]) data.push(ring(chosen[plot]));
+      if (chosen[plot]) data.push(ring(spot(plot, chosen[plot])));
     }
     const layout = { ...figure.layout, dragmode: mouse ? "zoom" : false };
     drawn.add(plot);
@@ -38,12 +76,27 @@
     marker: { symbol: "circle-open", size: 17, color: "#c0002a", line: { width: 2.5 } },
   });
 
+  // Where a diamond is along the axes that are shown.
+  function spot(plot, point) {
+    const axes = axesOf(plot);
+    return axes ? { x: point.customdata[axes[0].at], y: point.customdata[axes[1].at] } : point;
+  }
+
+  // What a diamond is called along each axis: its whole behavior, or as much of it as the page has.
+  function behavior(plot, point) {
+    const { axes, names } = figureOf(plot);
+    const named = axes
+      ? axes.map((axis) => [axis.name, point.customdata[axis.at]])
+      : [[names[0], point.x], [names[1], point.y]];
+    return named.filter(([name]) => name !== "generation").map(([name, x]) => `${name} ${short(x)}`).join(", ");
+  }
+
   function pick(plot, point) {
     const [generation, member, score] = point.customdata;
-    chosen[plot] = { x: point.x, y: point.y };
+    chosen[plot] = { x: point.x, y: point.y, customdata: point.customdata };
     const place = one("div.picked", plot), text = document.createElement("p");
-    text.textContent = `Generation ${generation}, member ${member}: score ${short(score)}, ` +
-      `behavior (${short(point.x)}, ${short(point.y)}).`;
+    text.textContent = `Generation ${generation}, member ${member}: score ${short(score)}; ` +
+      `${behavior(plot, point)}.`;
     if (!hints.has(place)) hints.set(place, [...place.children]);
     place.replaceChildren(text, command(`${figureOf(plot).replay} --generation ${generation}`));
     draw(plot);
@@ -130,6 +183,8 @@
   document.addEventListener("change", (event) => {
     const plot = event.target.dataset.plot;
     if (event.target.tagName !== "SELECT") return;
+    if (event.target.dataset.axesOf) return draw(event.target.dataset.axesOf);
+    offer(plot);
     const slider = one("input", plot);
     if (!slider) return draw(plot);
     delete chosen[plot];
@@ -142,6 +197,7 @@
 
   function first(place) {
     if (drawn.has(place.id)) return;
+    offer(place.id);
     draw(place.id).then(() => {
       if (one("input", place.id)) {
         place.on("plotly_click", (event) => {
