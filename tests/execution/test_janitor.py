@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 
 from nses.execution import janitor
+from nses.execution.surroundings import own_folder
 from waiting import SOON, gone, wait_until
 
 WAIT = "import sys; sys.stdin.read()"
@@ -33,6 +34,14 @@ def test_p3_the_folder_of_a_killed_run_goes_and_with_it_who_uses_it(launch: Any)
     os.kill(run.pid, signal.SIGKILL)
     wait_until(lambda: not Path(folder).parent.exists())
     assert gone(started)
+
+
+def test_a_run_that_goes_on_without_its_cluster_is_spared():
+    with own_folder() as folder:
+        os.mkdir(folder)
+        log = open(f"{folder}/log", "w")  # noqa: SIM115  (as Ray leaves it)
+    assert not Path(folder).exists()
+    log.close()
 
 
 def test_it_waits_for_the_end_of_the_run_whatever_signals_come(launch: Any, tmp_path: Path):

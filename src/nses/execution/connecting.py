@@ -115,7 +115,7 @@ def _init(address: str | None, own: dict[str, Any]) -> None:
         from ray.exceptions import RayError
 
         logging.getLogger("ray").setLevel(logging.CRITICAL)  # we report what matters ourselves
-        _forget_tokens()
+        _look_again()
         try:
             ray.init(
                 address=address or "local",
@@ -148,13 +148,14 @@ def _why(address: str | None, error: Exception) -> str:
     )
 
 
-def _forget_tokens() -> None:
-    """Ray would show the next cluster the token of the last one."""
+def _look_again() -> None:
+    """Makes Ray read its settings and its token anew: it keeps those of its import."""
     from ray import _raylet
 
-    loader: Any = getattr(_raylet, "AuthenticationTokenLoader", None)
-    if loader is not None:  # versions differ in it
-        loader.instance().reset_cache()
+    internals: Any = _raylet
+    internals.Config.initialize("")
+    if hasattr(internals, "AuthenticationTokenLoader"):  # older versions have none
+        internals.AuthenticationTokenLoader.instance().reset_cache()
 
 
 def _shutdown() -> None:

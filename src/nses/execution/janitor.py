@@ -18,10 +18,11 @@ PATIENCE = 5.0  # seconds in which killed processes must be gone
 def main(folder: str) -> None:
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # meant for the run
         signal.signal(signum, signal.SIG_IGN)
+    spared = {os.getpid(), os.getppid()}  # the run may go on without its cluster
     while sys.stdin.buffer.read(1):
         pass
     end = time.monotonic() + PATIENCE
-    while (left := using(folder)) and time.monotonic() < end:
+    while (left := using(folder) - spared) and time.monotonic() < end:
         for pid in left:
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -31,18 +32,17 @@ def main(folder: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def using(folder: str) -> list[int]:
+def using(folder: str) -> set[int]:
     """Processes that name the folder in their command, or have a file open in it."""
-    found = []
+    found = set()
     for process in PROCESSES.glob("[0-9]*"):
         try:  # some of Ray's processes replace their command
             files = [os.readlink(file) for file in (process / "fd").iterdir()]
             words = os.fsdecode((process / "cmdline").read_bytes())
         except OSError:  # it ended while we looked, or is somebody else's
             continue
-        used = folder in words or any(file.startswith(f"{folder}/") for file in files)
-        if used and int(process.name) != os.getpid():
-            found.append(int(process.name))
+        if folder in words or any(file.startswith(f"{folder}/") for file in files):
+            found.add(int(process.name))
     return found
 
 
