@@ -16,6 +16,7 @@ ELSEWHERE = {
     "cli/export.py": "experiment/export/test_onnx.py",
     "cli/render.py": "experiment/export/test_video.py",
     "cli/watch.py": "experiment/showing/test_dashboard.py",
+    "core/hyperparameters.py": "core/test_algorithms.py",
     "core/values.py": "core/test_algorithms.py",  # they only hold
     "execution/batch.py": "execution/test_pool.py",
     "execution/output.py": "cli/test_output.py",

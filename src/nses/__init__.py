@@ -34,11 +34,12 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from nses import errors
-    from nses.core.algorithms import ALGORITHMS, Algorithm, Hyperparameters, Search
+    from nses.core.algorithms import ALGORITHMS, Algorithm, Search
+    from nses.core.hyperparameters import Hyperparameters
     from nses.core.moments import Moments
     from nses.core.novelty import novelty
     from nses.core.ranks import centered_ranks
-    from nses.core.values import State
+    from nses.core.values import Start, State
     from nses.errors import StopTraining
     from nses.experiment.compare import Comparison, compare
     from nses.experiment.evaluate import evaluate
@@ -61,11 +62,12 @@ _HOMES = {
     "Behavior": "nses.rollouts.behaviors",
     "Comparison": "nses.experiment.compare",
     "Config": "nses.experiment.settings.config",
-    "Hyperparameters": "nses.core.algorithms",
+    "Hyperparameters": "nses.core.hyperparameters",
     "Moments": "nses.core.moments",
     "Policy": "nses.rollouts.policies",
     "Run": "nses.experiment.verbs",
     "Search": "nses.core.algorithms",
+    "Start": "nses.core.values",
     "State": "nses.core.values",
     "StopTraining": "nses.errors",
     "Strategy": "nses.experiment.strategy",
@@ -86,7 +88,7 @@ _HOMES = {
 
 __all__ = [  # noqa: RUF022  (grouped by use)
     "train", "load", "resume", "evaluate", "compare", "Run", "Comparison", "StopTraining",
-    "Strategy", "Search", "State", "search_of", "recipe", "Config",
+    "Strategy", "Search", "Start", "State", "search_of", "recipe", "Config",
     "make_task", "Task", "Behavior", "Policy", "Moments", "check_task", "check_policy",
     "ALGORITHMS", "Algorithm", "Hyperparameters", "centered_ranks", "novelty",
     "errors",

@@ -204,6 +204,29 @@ def test_steps_that_n_candidates_make_anyway_change_nothing():
     assert toy.everything(same) == toy.everything(plain)
 
 
+def test_candidates_are_ranked_without_the_shift_of_each_step_and_scored_with_it():
+    plain, shifted = (
+        toy.make_search("es", M=1, lengths_of=uneven, shift=shift) for shift in (0.0, 0.5)
+    )
+    state = plain.init()
+    after, report = shifted.step(state)
+    e, h = report.evaluation, shifted.hyperparameters
+    candidates = shifted.perturb(state.members[0], 0)
+    rest = e.f - 0.5 * e.lengths
+    g = candidates.epsilon.weighted_sum(centered_ranks(rest)) / (h.n * h.sigma)
+    expected = algorithms.ascend(state.members[0], g, h).theta
+    assert after.members[0].theta.tobytes() == expected.tobytes()
+    assert report.training_mean == pytest.approx(rest.mean())
+
+    other, usual = plain.step(state)
+    assert other.members[0].theta.tobytes() != expected.tobytes()
+    assert usual.training_mean is None
+    assert report.return_mean == usual.return_mean == pytest.approx(e.f.mean())
+    seeds = assessment_seeds(toy.SEED, 1, 0, Purpose.EVALUATION, h.E, ())
+    f, _ = toy.episodes([expected] * h.E, seeds)
+    assert report.score == pytest.approx(f.mean())  # nothing is taken from it
+
+
 def test_the_gradient_of_more_candidates_is_divided_by_their_number():
     search = toy.make_search("es", M=1, steps_per_generation=400)
     state = search.init()
@@ -506,7 +529,7 @@ def test_the_defaults_are_those_of_the_paper():
     assert (h.sigma, h.lr, h.l2, h.M, h.k, h.E) == (0.02, 0.01, 0.005, 5, 10, 30)
     assert (h.w, h.t_w, h.delta_w, h.min_gain, h.weight_per_member) == (1.0, 50, 0.05, 0.0, False)
     assert (h.ordinal_ranks, h.selection, h.optimizer) == (False, "novelty", "adam")
-    assert (h.behavior_episodes, h.steps_per_generation) == (None, 0)
+    assert (h.behavior_episodes, h.steps_per_generation, h.shift) == (None, 0, 0.0)
     assert (h.distance, h.moments_probability) == ("squared-euclidean", 0.01)
 
 

@@ -183,6 +183,22 @@ def test_every_option_of_the_algorithm_trains(tmp_path):
         assert run.state.generation == 2
 
 
+def test_options_of_the_laptop_give_the_same_digest_for_any_workers_and_interruption(tmp_path):
+    settings = {
+        "task": "CartPole-v1", "algorithm": "nsra-es", "optimizer": "clipup", "l2": 0.0,
+        "steps_per_generation": 900, "training_reward": 2.0, "moments_probability": 0.5,
+    }  # fmt: skip
+    whole = train(tmp_path / "whole", **settings)
+
+    def soon(state, record):
+        if state.generation == 2:
+            raise nses.StopTraining
+
+    workers = {"backend": "processes", "workers": 2}
+    stopped = train(tmp_path / "parts", listener=soon, **(settings | workers))
+    assert nses.resume(stopped.path, workers=1).digest == whole.digest
+
+
 def test_native_and_python_episodes_give_the_same_digest(tmp_path):
     settings = {
         "generations": 2,

@@ -16,7 +16,8 @@ class Arguments:
     """Chooses the episodes."""
     environment: tuple[str, ...] = ()
     """Environment arguments that differ from those of the run, as NAME=VALUE: of a game,
-    sticky=0.25 makes actions stick, and least_noops=31 noops=60 begins it later."""
+    sticky=0.25 makes actions stick, and least_noops=31 noops=60 begins it later; of a MuJoCo
+    body, integrator=RK4 simulates it as in the paper."""
     json: bool = False
     """Print JSON instead of text."""
 
@@ -36,7 +37,10 @@ def command(argv: list[str]) -> int:
         asked = {name: value for name, value in asdict(given).items() if name != "json"}
         print(json.dumps({**asked, **tested.summary}))
     else:
+        where = " with " * bool(given.environment) + ", ".join(given.environment)
         console.print(
-            f"{given.policy} policy of {given.run}: {tested}", highlight=False, soft_wrap=True
+            f"{given.policy} policy of {given.run}{where}: {tested}",
+            highlight=False,
+            soft_wrap=True,
         )
     return 0

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from nses.core import archive, moments, optimizers
 from nses.core.archive import Archive, Characterization
 from nses.core.budget import likely
+from nses.core.hyperparameters import Hyperparameters
 from nses.core.noise import Epsilon, Table, sample
 from nses.core.novelty import novelty
 from nses.core.optimizers import OPTIMIZERS
@@ -27,6 +28,7 @@ from nses.core.values import (
     Floats,
     Member,
     Report,
+    Start,
     State,
     Vector,
     reported,
@@ -65,35 +67,16 @@ ALGORITHMS = {
 # fmt: on
 
 
-def initial_weights(algorithm: Algorithm, h: "Hyperparameters") -> tuple[Weight, ...]:
+def initial_weights(algorithm: Algorithm, h: Hyperparameters) -> tuple[Weight, ...]:
     """One for all members, or one each."""
     w = h.w if algorithm.w is None else algorithm.w
     return (Weight(w=w),) * (h.M if h.weight_per_member else 1)
 
 
-@dataclass(frozen=True)
-class Hyperparameters:
-    """The paper's symbols, and its values where it gives one value for all tasks."""
-
-    n: int
-    sigma: float = 0.02
-    lr: float = 0.01
-    l2: float = 0.005
-    M: int = 5
-    k: int = 10
-    E: int = 30
-    w: float = 1.0
-    t_w: int = 50
-    delta_w: float = 0.05
-    min_gain: float = 0.0
-    weight_per_member: bool = False
-    ordinal_ranks: bool = False
-    selection: str = "novelty"
-    behavior_episodes: int | None = None  # that b is the mean of; None: all E
-    steps_per_generation: int = 0  # that the candidates make at least, however many it takes
-    optimizer: str = "adam"
-    distance: str = "squared-euclidean"
-    moments_probability: float = 0.01
+def near(theta: Vector, sigma: float, rng: np.random.Generator) -> Vector:
+    """Another policy to begin with, (d,), a perturbation away from theta."""
+    away = np.float32(sigma) * rng.standard_normal(theta.size, np.float32)
+    return (theta + away).astype(np.float32)
 
 
 def objective(algorithm: Algorithm, f: Floats, N: Floats, w: float, ordinal: bool) -> Floats:
@@ -130,6 +113,7 @@ class Search:
     threads: int = 1  # for the gradient sum; any number gives the same bits
     starts: tuple[int, ...] = ()  # a seed for each start of an episode, if there are finitely many
     weighted_sum: Callable[[Epsilon, Floats, int], Floats] = Epsilon.weighted_sum  # or elsewhere
+    start: Start | None = None  # where the members begin, if not at random
 
     def init(self) -> State:
         """M members, each initialised differently; their behaviors are the first in the archive."""
@@ -206,6 +190,7 @@ class Search:
             selection=tuple(P.tolist()),
             restarts=sum(x.restarts for x in played),
             evaluation=e,
+            training_mean=float(np.nanmean(e.shifted(h.shift))) if h.shift else None,
         )
 
     def run(
@@ -218,10 +203,17 @@ class Search:
             yield state, report
 
     def newborn(self, j: int) -> Member:
-        """theta_0 of member j, which has not played yet."""
-        theta = self.initial_theta(generator(self.seed, 0, j, Purpose.POLICY_INIT))
-        unseen = moments.initial(self.moments_size)
-        return Member(theta, optimizers.initial(theta.size), unseen, np.empty(0))
+        """theta_0 of member j, which has not played yet: random, or near the start if there is one.
+
+        Member 0 is the start itself.
+        """
+        rng = generator(self.seed, 0, j, Purpose.POLICY_INIT)
+        if self.start is None:
+            theta, seen = self.initial_theta(rng), moments.initial(self.moments_size)
+        else:
+            theta, seen = self.start.theta, self.start.moments
+            theta = near(theta, self.hyperparameters.sigma, rng) if j else theta
+        return Member(theta, optimizers.initial(theta.size), seen, np.empty(0))
 
     def update(
         self, member: Member, candidates: Candidates, e: Evaluation, w: float
@@ -229,7 +221,7 @@ class Search:
         """theta_{t+1}, from the candidates' evaluation, and the gradient estimate g."""
         h = self.hyperparameters
         assert candidates.epsilon is not None
-        F = objective(self.algorithm, e.f, e.N, w, h.ordinal_ranks)
+        F = objective(self.algorithm, e.shifted(h.shift), e.N, w, h.ordinal_ranks)
         g = self.weighted_sum(candidates.epsilon, F, self.threads)
         g /= len(F) * h.sigma  # Sec. 2.1, adr/0001
         member = ascend(member, g, h)

@@ -31,6 +31,14 @@ class Member:
 
 
 @dataclass(frozen=True, eq=False)
+class Start:
+    """A policy that has learned something already, for a search to begin with."""
+
+    theta: Vector
+    moments: Moments
+
+
+@dataclass(frozen=True, eq=False)
 class Best:
     """The policy with the highest mean evaluation so far, over all generations and members."""
 
@@ -99,6 +107,10 @@ class Evaluation:
     blown_up: int = 0  # episodes that ended because the simulator gave up
     restarts: int = 0  # workers replaced meanwhile, which does not affect the result
 
+    def shifted(self, shift: float) -> Floats:
+        """f without a constant of every step (Mania et al. 2018); itself in the paper, (n,)."""
+        return self.f - shift * self.lengths
+
     def followed_by(self, more: "Evaluation") -> "Evaluation":
         """That of these candidates and of more of the same generation."""
         return Evaluation(
@@ -145,6 +157,7 @@ class Report:
     selection: tuple[float, ...]  # P(m), as a rule that of Eq. 1
     restarts: int
     evaluation: Evaluation = field(repr=False, compare=False)  # from which theta_{t+1} follows
+    training_mean: float | None = None  # as return_mean, of what was ranked if that is shifted
 
 
 def reported(b: Characterization) -> tuple[float, ...]:

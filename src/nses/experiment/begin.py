@@ -20,6 +20,7 @@ from nses.experiment.runs.events import TENSORBOARD
 from nses.experiment.runs.history import HISTORY
 from nses.experiment.runs.log import METRICS, read_metrics, refuse_unreadable, seconds_until
 from nses.experiment.runs.run import Run, load, save_reference
+from nses.experiment.runs.start import check_fit, keep_start, place_of
 from nses.experiment.runs.storage import DirectoryLock, contained
 from nses.experiment.settings.build import reference_of
 from nses.experiment.settings.config import Config, differences, from_dict
@@ -105,7 +106,23 @@ def _begin(directory: Path, config: Config, task: Task, own: bool, policy: Polic
         )
     if os.path.lexists(directory / CONFIG):
         _refuse_another(directory, _differences(config, task, policy, load(directory)))
+    if config.start_from is not None:
+        _start_from(config.start_from, directory, config, task, policy)
     write_config(directory, config, task.facts, own, _name_of(policy), task.starts)
+
+
+def _start_from(
+    text: str, directory: Path, config: Config, task: Task, policy: Policy | None
+) -> None:
+    """Keep the policy to begin with, and the reference batch that it has learned with."""
+    there, which = place_of(text)
+    source = load(there)
+    check_fit(source, config, task.facts, _name_of(policy))
+    if source.own_policy:
+        source = load(there, policy)
+    if source.reference is not None:
+        save_reference(directory, source.reference)
+    keep_start(directory, source, which)
 
 
 def _holds_something(file: Path) -> bool:
@@ -130,7 +147,8 @@ def is_over(directory: Path, config: Config, state: State) -> bool:
 
 def reference_for(directory: Path, config: Config, task: Task, begun: bool) -> Reference | None:
     """The reference batch of a run, from disk or from random play; None if it needs none."""
-    stored = load(directory).reference if begun else None
+    kept = begun or config.start_from is not None
+    stored = load(directory).reference if kept else None
     if stored is not None:
         return stored
     reference = reference_of(config, task)
@@ -163,6 +181,7 @@ def _refuse_unreadable(run: Run) -> None:
     for name in (METRICS, HISTORY):
         refuse_unreadable(run.path / name)
     run.reference  # noqa: B018
+    run.origin  # noqa: B018
 
 
 def _refuse_another(directory: Path, lines: list[str]) -> None:

@@ -13,6 +13,7 @@ from nses.core.algorithms import (
     ALGORITHMS,
     ascend,
     initial_weights,
+    near,
     objective,
 )
 from nses.core.archive import Characterization
@@ -204,9 +205,7 @@ def _population(
     if rows.ndim != 1 or rows.size == 0:
         raise UsageError(f"theta must be a vector (d,) or one per member (M, d), got {rows.shape}.")
     others = [
-        rows + np.float32(sigma) * rng.standard_normal(rows.size, np.float32)
-        for rng in (
-            generator(seed, 0, j, Purpose.POLICY_INIT) for j in range(1, members or default)
-        )
+        near(rows, sigma, generator(seed, 0, j, Purpose.POLICY_INIT))
+        for j in range(1, members or default)
     ]
     return np.stack([rows, *others]).astype(np.float32)

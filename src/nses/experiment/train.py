@@ -147,8 +147,10 @@ def _pursue(
             reference = reference_for(directory, config, task, state is not None)
         stop = stack.enter_context(Interruption())
         workers = stack.enter_context(ExitStack())
-        search = workers.enter_context(search_of(config, task, stop, reference, policy))
-        search = replace(search, starts=load(directory).starts)  # as it was begun
+        begun = load(directory)
+        start = begun.origin.policy if begun.origin else None
+        search = workers.enter_context(search_of(config, task, stop, reference, policy, start))
+        search = replace(search, starts=begun.starts)  # as it was begun
         try:
             if state is None or not is_over(directory, config, state):
                 state = _generations(search, state, config, directory, stop, listener)

@@ -1,3 +1,4 @@
+import base64
 import json
 import shutil
 
@@ -165,6 +166,32 @@ def test_generations_of_different_numbers_of_candidates_are_replayed(tmp_path):
         rebuild(run, 3, candidate=sizes[2])
     unperturbed = (2 + 4) * 2  # of two members, and of four updates
     assert run.metrics[-1]["episodes"] == unperturbed + sum(sizes)
+
+
+def test_a_shifted_training_reward_is_replayed(tmp_path):
+    states = {}
+    run = train(
+        "CartPole-v1", seed=1, generations=3, run_dir=tmp_path / "r", training_reward=2.0,
+        listener=lambda state, record: states.__setitem__(state.generation, state), **SMALL,
+    )  # fmt: skip
+    for record in run.metrics:  # a step is worth 1
+        assert record["training_mean"] == pytest.approx(-record["return_mean"])
+    for m, member in enumerate(states[3].members):
+        assert rebuild(run, 3, member=m).theta.tobytes() == member.theta.tobytes()
+    past = rebuild(run, 2, candidate=5)
+    assert play(run, past).returns[0] == past.logged > 0
+
+
+@pytest.mark.parametrize("length", ["missing", -1.0, float("nan")])
+def test_a_length_that_cannot_be_is_refused(length, trained, tmp_path):
+    shutil.copytree(trained[0].path, tmp_path / "r")
+    line = json.loads(lines_of(nses.load(tmp_path / "r"))[0])
+    del line["sha256"]
+    if length != "missing":
+        line["lengths"] = base64.b64encode(np.full(16, length).tobytes()).decode()
+    (tmp_path / "r" / HISTORY).write_text(json.dumps(line) + "\n")
+    with pytest.raises(CheckpointRefused, match=r"generation 1 in .* is damaged: .*length"):
+        list(read_history(tmp_path / "r" / HISTORY, 2, 16, 4, 1, lengths=True))
 
 
 def test_a_run_that_was_extended_has_one_line_a_generation(tmp_path):

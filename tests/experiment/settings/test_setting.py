@@ -105,7 +105,7 @@ def test_a_new_hyperparameter_is_one_declaration_and_a_field_of_core(tmp_path):
         '    """Share of the step before that a step keeps."""\n',
     )
     insert(
-        source / "nses/core/algorithms.py",
+        source / "nses/core/hyperparameters.py",
         after="    lr: float = 0.01\n",
         text="    momentum: float = 0.9\n",
     )

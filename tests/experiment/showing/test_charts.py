@@ -5,7 +5,7 @@ from nses.experiment.analysis.comparison import compare
 from nses.experiment.analysis.stories import AXES, find_runs, story_of
 from nses.experiment.showing import charts, figures, plots
 from nses.experiment.showing.plot_parts import css
-from pretended import make_run, pretend
+from pretended import make_run, pretend, write_metrics
 
 
 @pytest.fixture
@@ -54,6 +54,16 @@ def test_a_run_among_others_is_drawn_alike_in_files_and_on_pages(contest, drawn,
         assert css(line.get_color(), line.get_alpha()) == trace["line"]["color"]
         assert line.get_drawstyle() == "steps-post"
         assert trace["line"]["shape"] == "hv"
+
+
+def test_a_training_reward_is_drawn_beside_the_reward_of_the_task(tmp_path):
+    run = make_run(tmp_path / "run", np.arange(5))
+    plain = charts.learning_of(story_of(run), "generation")
+    write_metrics(run.path, [r | {"training_mean": -r["score"]} for r in run.metrics])
+    shifted = charts.learning_of(story_of(run), "generation")
+    (added,) = {line.label for line in shifted.lines} - {line.label for line in plain.lines}
+    assert added == "candidates, training reward"
+    assert shifted.lines[-1].y.tolist() == [0, -1, -2, -3, -4]
 
 
 def test_the_weight_is_drawn_where_the_algorithm_adapts_it_and_nowhere_else(contest, tmp_path):

@@ -7,14 +7,18 @@ import json
 import pytest
 from rich.console import Console
 
+from checkpoints import a_state
 from nses.experiment.analysis.comparison import compare
 from nses.experiment.analysis.stories import find_runs
-from nses.experiment.export.model_card import _results
+from nses.experiment.export.model_card import _results, model_card
+from nses.experiment.runs import checkpoint
+from nses.experiment.runs.start import START
+from nses.experiment.settings.config import to_dict
 from nses.experiment.showing.info import facts_of
 from nses.experiment.showing.progress import show_end
 from nses.experiment.showing.publish import publish
 from nses.experiment.showing.report import write_run_report
-from nses.experiment.showing.results import certainty, in_variations, retest_of
+from nses.experiment.showing.results import certainty, conditions_of, in_variations, retest_of
 from pretended import make_run
 
 STARTS = (4, 2, 7)
@@ -75,6 +79,33 @@ def test_info_and_model_card_name_the_variations(exact, lucky):
     assert "Re-test" not in card
     assert "Re-test: **9**, exact, over all 3 starts of an episode." in _results(lucky, "best")
     assert "too optimistic" in _results(lucky, "best")
+
+
+def test_info_report_and_model_card_say_under_which_conditions_a_run_was_trained(tmp_path):
+    run = make_run(
+        tmp_path / "fast", [9.0], task="humanoid", retest=[8.0], training_reward=5,
+        environment=("integrator=implicitfast",), start_from="runs/other:best", scale="smoke",
+    )  # fmt: skip
+    state, said = a_state(1), {"run": "runs/other", "policy": "best", "digest": "abc"}
+    checkpoint.save(run.path / checkpoint.DIRECTORY, state, to_dict(run.config))
+    checkpoint.save_best(run.path / START, state.best, said)
+    conditions = {
+        "simulation": "integrator implicitfast instead of RK4",
+        "training reward": "that of the task minus 5 per step",
+        "started from": "best of runs/other, whose digest was abc",
+    }
+    assert conditions_of(run) == conditions
+    assert facts_of(run).items() >= conditions.items()
+    page, card = write_run_report(run).read_text(), model_card(run, "best", 0.0, 1)
+    for name, words in conditions.items():
+        assert f"{name}: {words}" in page
+        assert f"| {name} | {words} |" in card
+    (run.path / START).write_bytes(b"damaged")
+    assert "cannot be read" in conditions_of(run)["started from"]
+
+
+def test_a_run_under_the_usual_conditions_says_nothing_about_them(exact):
+    assert conditions_of(exact) == {}
 
 
 def test_the_report_of_a_run_does_not_call_an_exact_score_lucky(exact, lucky):

@@ -13,7 +13,13 @@ from nses.core.values import State
 from nses.experiment.runs.run import Run
 from nses.experiment.settings.build import has_pixels
 from nses.experiment.settings.command import changes_of, train_command
-from nses.experiment.showing.results import certainty, episodes, in_variations, retest_of
+from nses.experiment.showing.results import (
+    certainty,
+    conditions_of,
+    episodes,
+    in_variations,
+    retest_of,
+)
 from nses.rollouts.spaces import entries, leaves
 from nses.words import short
 
@@ -40,6 +46,7 @@ def model_card(run: Run, which: str, difference: float, observations: int) -> st
         "recipe": f"`{config.recipe}`",
         "changed settings": ", ".join(f"`{name}={x}`" for name, x in changes_of(config).items())
         or "none",
+        **conditions_of(run),
         "seed": config.seed,
         "policy": f"`{which}`, {_network(run)}, {size:,} parameters",
         "trained for": _trained_for(run, which),

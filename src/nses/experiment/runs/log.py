@@ -42,6 +42,7 @@ class Record(TypedDict):
     # Lines of older runs, or written by others, may lack the rest.
     return_mean: NotRequired[float | None]
     return_best: NotRequired[float | None]
+    training_mean: NotRequired[float | None]
     novelty_mean: NotRequired[float | None]
     archive_size: NotRequired[int]
     failed: NotRequired[int]
@@ -57,6 +58,8 @@ def record_of(report: Report, seconds: float, duration: float, env_steps: int) -
     """One line of metrics.jsonl: the report, seconds of training so far, and speed."""
     names = [field.name for field in fields(report) if field.name != "evaluation"]
     record = {name: getattr(report, name) for name in names}
+    if report.training_mean is None:  # most runs have none, and digests are older than it
+        del record["training_mean"]
     record["seconds"] = round(seconds, 6)
     record["steps_per_second"] = round(env_steps / max(duration, 1e-9), 1)
     return {name: finite(value) for name, value in record.items()}

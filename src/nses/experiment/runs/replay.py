@@ -173,8 +173,9 @@ def _lines(run: "Run", search: Search, generation: int) -> dict[int, Line]:
     """The history up to a generation."""
     lines = {}
     sizes = (run.config.members, run.config.n, search.moments_size)
-    or_more = run.config.steps_per_generation > 0
-    for line in read_history(run.path / HISTORY, *sizes, at_most=generation, or_more=or_more):
+    h = search.hyperparameters
+    or_more, lengths = h.steps_per_generation > 0, h.shift != 0
+    for line in read_history(run.path / HISTORY, *sizes, generation, or_more, lengths):
         lines[line.generation] = line
     if generation and generation not in lines:
         last = max((r["generation"] for r in run.metrics), default=0)
@@ -214,12 +215,18 @@ def _start(run: "Run", search: Search, generation: int) -> State | None:
     return None
 
 
+def _newborn(run: "Run", search: Search, m: int) -> Member:
+    origin = run.origin
+    return replace(search, start=origin.policy if origin else None).newborn(m)
+
+
 def _member(run: "Run", search: Search, lines: dict[int, Line], generation: int, m: int) -> Member:
     """Member m after `generation` generations, from the nearest earlier checkpoint or its birth."""
     state = _start(run, search, generation)
-    member, since = (
-        (search.newborn(m), 0) if state is None else (state.members[m], state.generation)
-    )
+    if state is None:
+        member, since = _newborn(run, search, m), 0
+    else:
+        member, since = state.members[m], state.generation
     missing = [t for t in range(since + 1, generation + 1) if t not in lines]
     if missing:
         raise CheckpointRefused(

@@ -21,6 +21,7 @@ from nses.experiment.runs.log import METRICS, read_metrics
 from nses.experiment.runs.metrics import Metrics
 from nses.experiment.runs.replay import parse_past, rebuild
 from nses.experiment.runs.snapshot import Snapshot
+from nses.experiment.runs.start import Origin, read_start
 from nses.experiment.runs.storage import (
     CheckpointRefused,
 )
@@ -167,6 +168,11 @@ class Run:
             return None
         (batch,) = checkpoint.load_archive(self.path / REFERENCE).traces
         return batch.reshape(len(batch), *PIXELS)
+
+    @property
+    def origin(self) -> Origin | None:
+        """The policy that this run began with; None if it began with random ones."""
+        return None if self.config.start_from is None else read_start(self.path)
 
     def _say(self, *sentences: str) -> None:
         """Warn, with each sentence only once."""

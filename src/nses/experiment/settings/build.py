@@ -12,7 +12,7 @@ from nses.core.budget import MOST_ADDED
 from nses.core.distances import check_distance
 from nses.core.noise import Table, fill_table, table_size
 from nses.core.seeding import Purpose, generator
-from nses.core.values import Evaluate
+from nses.core.values import Evaluate, Start
 from nses.errors import UsageError
 from nses.execution.backends import BACKENDS, Setup
 from nses.execution.runner import Plan
@@ -149,12 +149,18 @@ def search_of(
     should_stop: Callable[[], bool] = never,
     reference: Reference | None = None,
     policy: Policy | None = None,
+    start: Start | None = None,
 ) -> Iterator[Search]:
     """The search that a configuration describes, with its workers, which end with the context.
 
     The policy may be your own. A built-in one for pixels needs a reference batch; if none is
-    given, random play collects it.
+    given, random play collects it. `start` is the policy that `start_from` names.
     """
+    if config.start_from is not None and start is None:
+        raise UsageError(
+            "start_from names a policy that nses.train loads; in a loop of your own, load it and "
+            "pass it with start=nses.Start(theta, moments) to search_of."
+        )
     if reference is None and policy is None:
         reference = reference_of(config, task)
     policy = policy_of(config, task.facts, reference, policy)
@@ -164,7 +170,8 @@ def search_of(
     with closing(row.start(plan, setup)) as backend:
         fill_table(backend.noise, config.seed)  # while the workers start
         search = search_with(config, policy, task.distance, backend.noise, backend)
-        yield replace(search, starts=task.starts, weighted_sum=row.weighted_sum(backend))
+        summed = row.weighted_sum(backend)
+        yield replace(search, starts=task.starts, weighted_sum=summed, start=start)
 
 
 def search_with(

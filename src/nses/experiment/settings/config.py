@@ -79,6 +79,9 @@ class Config:
         "steps_per_generation", episodes=True, at_least=0, at_most=10**9
     )
     """More candidates than n, in mirrored pairs, until they have made so many steps together."""
+    training_reward: float = from_core("shift", episodes=True, at_least=-1e9, at_most=1e9)
+    """Constant that is taken from the reward of every step when candidates are ranked, and only
+    then (the shift of ARS). It should be the reward for merely being alive."""
     sigma: float = from_core("sigma", above=0)
     """Standard deviation of the perturbations."""
     lr: float = from_core("lr", above=0)
@@ -151,6 +154,9 @@ class Config:
     ram-total is the root of the sum of all squares."""
     max_steps: int | None = setting(None, kind=Kind.TASK, at_least=1, at_most=10**9)
     """Step limit of an episode, where the environment has none or a longer one."""
+    start_from: str | None = setting(None, letters=4096)
+    """RUN or RUN:POLICY: begin with a policy of another run, the best one if not said, and with
+    what it knows about observations. Other members begin near it."""
     environment: tuple[str, ...] = setting((), entries=100, letters=10_000, rule=_pairs)
     """Arguments of the environment, as NAME=VALUE."""
     observation: str | None = setting(None, letters=1000, rule=names)

@@ -20,6 +20,7 @@ class Keywords(TypedDict, total=False):
     time_limit: str | float | None
     n: int
     steps_per_generation: int
+    training_reward: float
     sigma: float
     lr: float
     l2: float
@@ -45,6 +46,7 @@ class Keywords(TypedDict, total=False):
     behavior: str | None
     distance: Literal["squared-euclidean", "euclidean", "ram", "ram-total"] | str | None
     max_steps: int | None
+    start_from: str | None
     environment: Mapping[str, Any] | Sequence[str]
     observation: str | None
     imports: Sequence[str]

@@ -114,6 +114,9 @@ def learning_of(story: Story, axis: str) -> Chart:
         *_members(story, x),
         Line("best so far", INK, x, story.column("best"), MEDIAN_WIDTH, steps=True),
     )
+    trained = story.column("training_mean")
+    if np.isfinite(trained).any():
+        lines += (Line("candidates, training reward", HUES[2], x, trained, 1.3),)
     return Chart(axis, "return", lines)
 
 

@@ -9,7 +9,7 @@ from nses.experiment.runs import checkpoint
 from nses.experiment.runs.run import Run
 from nses.experiment.settings.command import changes_of
 from nses.experiment.settings.recipes import GENERAL
-from nses.experiment.showing.results import certainty
+from nses.experiment.showing.results import certainty, conditions_of
 from nses.rollouts.tasks.catalog import ATARI, SHIPPED, make_task
 
 
@@ -26,6 +26,7 @@ def facts_of(run: Run) -> dict[str, Any]:
         "seed": config.seed,
         "recipe": config.recipe,
         "changed settings": changes_of(config) or "none",
+        **conditions_of(run),
         "generation": f"{state.generation} of {config.generations}"
         + (", finished" if now.finished else ""),
         **({"stopped": now.stop.why} if now.stop else {}),

@@ -11,6 +11,7 @@ from nses.experiment.settings.command import changes_of
 from nses.experiment.settings.config import to_dict
 from nses.experiment.showing.cells import Column, Table, plain
 from nses.experiment.showing.markup import Markup, command, element, joined, link, table
+from nses.experiment.showing.results import conditions_of
 from nses.experiment.showing.tables import replay_command
 
 
@@ -33,8 +34,10 @@ def settings_of(story: Story, base: Path) -> list[Markup]:
         Column[tuple[str, Any]]("", plain(lambda item: "changed" * (item[0] in changes))),
     )
     grid = Table("Settings", columns, tuple(settings), marked=lambda item: item[0] in changes)
+    conditions = [element("p", f"{n}: {x}") for n, x in conditions_of(run).items()]
     parts = [
         element("h2", "How it was made"),
+        *conditions,
         *(joined([element("h3", name), command(line)]) for name, line in lines.items()),
     ]
     if run.resumptions:

@@ -6,6 +6,9 @@ import numpy as np
 
 from nses.core.seeding import is_exact
 from nses.experiment.runs.run import Run
+from nses.experiment.runs.start import START
+from nses.experiment.runs.storage import CheckpointRefused
+from nses.rollouts.tasks.bodies import unlike_its_task
 from nses.words import short
 
 Result = tuple[str, str]  # a number, and how it came about
@@ -16,6 +19,25 @@ def certainty(run: Run) -> str:
     if run.exact:
         return f"exact, the mean over all {len(run.starts)} starts of an episode"
     return "the maximum of many noisy means, so it is too optimistic"
+
+
+def conditions_of(run: Run) -> dict[str, str]:
+    """What a reader of a score must know: another simulation, training reward or beginning."""
+    config = run.config
+    known = {
+        "simulation": unlike_its_task(config.task, config.environment_arguments),
+        "training reward": f"that of the task minus {config.training_reward:g} per step"
+        * bool(config.training_reward),
+        "started from": _origin(run),
+    }
+    return {name: words for name, words in known.items() if words}
+
+
+def _origin(run: Run) -> str:
+    try:
+        return str(run.origin or "")
+    except CheckpointRefused:  # looking at a run does not need it
+        return f"{run.config.start_from}, but {START} cannot be read"
 
 
 def retest_of(run: Run, returns: Sequence[float]) -> Result:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium as gym
 
 from nses.errors import UsageError
+from nses.rollouts.tasks.physics import MODELS_OWN, USUAL, Physics
 from nses.rollouts.tasks.trap import trap_of, with_trap
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class Body:
     unseen: int = 2  # leading positions not observed: x and y; the next one is the height
     senses: tuple[str, ...] = ()  # arrays of MjData that are observed besides qpos and qvel
     height: tuple[float, float] = (-math.inf, math.inf)  # of the root: the episode ends outside it
-    options: tuple[tuple[str, Any], ...] = ()  # of the simulation, where they replace the model's
+    physics: Physics = MODELS_OWN  # known for those below, so that others can be told from it
+    timestep: float | None = None  # in seconds, where it is not the model's
     distance: float = 5.0  # of the camera
 
 
@@ -70,9 +72,8 @@ class BodyTask:
         return {"body": self.body, "reward": self.reward, **walls}
 
 
-# Needs one evaluation per simulation step, where the models' Runge-Kutta method needs four. The
-# value is the name of a member of MuJoCo's mjtIntegrator.
-IMPLICIT = (("integrator", "mjINT_IMPLICITFAST"),)
+# Needs one evaluation per simulation step, where the models' Runge-Kutta method needs four.
+IMPLICIT = replace(USUAL, integrator="implicitfast")
 
 BODIES = {
     "humanoid": Body(
@@ -82,6 +83,7 @@ BODIES = {
         reward=Reward(forward=0.25 / 0.003, control=0.1, contact=0.5e-6, alive=5.0),
         senses=("cinert", "cvel", "qfrc_actuator", "cfrc_ext"),
         height=(1.0, 2.0),
+        physics=replace(USUAL, integrator="RK4", solver="PGS", iterations=50),
     ),
     "ant": Body(
         model="ant.xml",
@@ -89,7 +91,7 @@ BODIES = {
         reset_noise=0.1,
         reward=Reward(forward=1 / 0.05, control=0.5, alive=1.0),
         height=(0.2, 1.0),
-        options=IMPLICIT,
+        physics=IMPLICIT,
     ),
     "halfcheetah": Body(
         model="half_cheetah.xml",
@@ -97,6 +99,7 @@ BODIES = {
         reset_noise=0.1,
         reward=Reward(forward=1 / 0.05, control=0.1),
         unseen=1,
+        physics=USUAL,
         distance=4.0,
     ),
     "swimmer": Body(
@@ -104,7 +107,8 @@ BODIES = {
         frame_skip=4,
         reset_noise=0.1,
         reward=Reward(forward=1 / 0.12, control=1e-4),
-        options=(*IMPLICIT, ("timestep", 0.03)),
+        physics=IMPLICIT,
+        timestep=0.03,
         distance=9.0,
     ),
 }
@@ -128,20 +132,31 @@ REWARDS: dict[str, Callable[[Body], Reward]] = {
 }
 
 
+def unlike_its_task(name: str, arguments: Mapping[str, Any]) -> str:
+    """How the simulation differs from that of a built-in task, in words; empty if it does not."""
+    if name not in BODY_TASKS:
+        return ""
+    own = BODIES[BODY_TASKS[name].body].physics.other_than(arguments)
+    return ", ".join(f"{option} {arguments[option]} instead of {x}" for option, x in own.items())
+
+
 def model_of(
-    body: Body, trap: Mapping[str, float] | None, left_hip: float | None = None
+    body: Body,
+    trap: Mapping[str, float] | None,
+    left_hip: float | None = None,
+    physics: Physics | None = None,
 ) -> "MjModel":
     """The compiled model of a body, with the walls of a trap in its way.
 
     `left_hip` is how far the humanoid's left hip bends forward, in degrees: -110 in Gymnasium's
-    model, like the right one, and -120 in the authors'.
+    model, like the right one, and -120 in the authors'. `physics` replaces the body's own.
     """
-    from mujoco import MjSpec, mjtIntegrator
+    from mujoco import MjSpec
 
     spec = MjSpec.from_file(str(ASSETS / body.model))
-    for name, value in body.options:
-        chosen = getattr(mjtIntegrator, value) if name == "integrator" else value
-        setattr(spec.option, name, chosen)
+    (physics or body.physics).apply(spec)
+    if body.timestep is not None:
+        spec.option.timestep = body.timestep
     if left_hip is not None:
         _bend_left_hip(spec, left_hip)
     walls = trap_of(trap)

@@ -13,8 +13,9 @@ from nses.rollouts.policies import Policy
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks import gymnasium, point
 from nses.rollouts.tasks.adapted import Adapted
-from nses.rollouts.tasks.bodies import BODY_TASKS
+from nses.rollouts.tasks.bodies import BODIES, BODY_TASKS
 from nses.rollouts.tasks.chance import Chance
+from nses.rollouts.tasks.physics import OPTIONS
 from nses.rollouts.tasks.register import register_environments
 from nses.rollouts.tasks.task import Task
 from nses.rollouts.tasks.trap import trap_of
@@ -93,8 +94,8 @@ def _body(name: str, identifier: str, arguments: dict[str, Any], max_steps: int 
     settings = {**spec.kwargs, **arguments}
     trap = trap_of(settings.get("trap"))
     # What the compiled loop knows how to do:
-    known = set(settings) <= {"body", "reward", "trap", "left_hip"}
-    return Task(
+    known = set(settings) <= {"body", "reward", "trap", "left_hip", *OPTIONS}
+    task = Task(
         name=name,
         make=partial(gymnasium.make_environment, spec, arguments),
         behavior=parse_behavior(PLACE),
@@ -102,6 +103,20 @@ def _body(name: str, identifier: str, arguments: dict[str, Any], max_steps: int 
         goal=trap.outside if trap and settings["reward"] == "forward" else None,
         native=partial(_body_native, arguments=settings) if known else None,
     )
+    return task.revised(variations=_body_variations(task, settings, arguments, max_steps))
+
+
+def _body_variations(
+    task: Task, settings: dict[str, Any], arguments: dict[str, Any], max_steps: int | None
+) -> dict[str, Task]:
+    """The task as it is without options, if it is simulated in another way."""
+    body = BODIES.get(str(settings["body"]))
+    own = body.physics.other_than(arguments) if body else {}
+    if not own:
+        return {}
+    words = ", ".join(f"{option} {value}" for option, value in own.items())
+    rest = {name: x for name, x in arguments.items() if name not in OPTIONS}
+    return {words: SHIPPED[task.name](rest, max_steps)}
 
 
 def _body_native(task: Task, policy: Policy, arguments: dict[str, Any]) -> Player | None:

@@ -44,9 +44,10 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
     """A body that starts at the origin and is rewarded for moving its centre of mass.
 
     `trap` holds settings of `Trap`, an empty mapping for the paper's; `left_hip` is the limit of
-    that joint, in degrees, if it should differ from Gymnasium's humanoid. info has the centre of
-    mass (x, y) and the terms of the reward. A simulation that blows up ends its episode: the last
-    step earns nothing, observation and place stay as they were, and info says `blown_up`.
+    that joint, in degrees, if it should differ from Gymnasium's humanoid. The options of `Physics`
+    are the body's own unless they are given. info has the centre of mass (x, y) and the terms of
+    the reward. A simulation that blows up ends its episode: the last step earns nothing,
+    observation and place stay as they were, and info says `blown_up`.
     """
 
     metadata = {"render_modes": ["rgb_array"]}
@@ -58,10 +59,18 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         trap: Mapping[str, float] | None = None,
         render_mode: str | None = None,
         left_hip: float | None = None,
+        integrator: str | None = None,
+        solver: str | None = None,
+        iterations: int | None = None,
+        tolerance: float | None = None,
     ):
         self.body = _choice("body", body, BODIES)
         self.reward = _choice("reward", reward, REWARDS)(self.body)
-        self.model = model_of(self.body, trap, left_hip)
+        options = dict(
+            integrator=integrator, solver=solver, iterations=iterations, tolerance=tolerance
+        )
+        self.physics = self.body.physics.revised(options)
+        self.model = model_of(self.body, trap, left_hip, self.physics)
         self.data = data = mujoco.MjData(self.model)
         keep_out_of_the_working_directory()
         self.dt = self.model.opt.timestep * self.body.frame_skip  # seconds per step

@@ -1,0 +1,29 @@
+"""The settings of the algorithms, by the paper's symbols."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """The paper's symbols, and its values where it gives one value for all tasks."""
+
+    n: int
+    sigma: float = 0.02
+    lr: float = 0.01
+    l2: float = 0.005
+    M: int = 5
+    k: int = 10
+    E: int = 30
+    w: float = 1.0
+    t_w: int = 50
+    delta_w: float = 0.05
+    min_gain: float = 0.0
+    weight_per_member: bool = False
+    ordinal_ranks: bool = False
+    selection: str = "novelty"
+    behavior_episodes: int | None = None  # that b is the mean of; None: all E
+    steps_per_generation: int = 0  # that the candidates make at least, however many it takes
+    shift: float = 0.0  # taken from the reward of every step before candidates are ranked
+    optimizer: str = "adam"
+    distance: str = "squared-euclidean"
+    moments_probability: float = 0.01
