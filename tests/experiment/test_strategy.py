@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import nses
+from nses.experiment import strategy as strategies
+from nses.experiment.runs.checkpoint import save_alone
 
 
 def hill(theta):
@@ -156,3 +158,78 @@ def test_wrong_calls_are_refused_with_what_was_expected():
 def test_l5_more_vectors_than_the_machine_holds_are_refused():
     with pytest.raises(ValueError, match=r"ask\(\) would return .* GB, .*; lower n"):
         nses.Strategy("es", np.zeros(10), n=1 << 40)
+
+
+def traced(theta):
+    """The same hill with a trace for a behavior."""
+    return hill(theta)[0], np.full((3, 4), int(10 * abs(theta.mean())) % 256, np.uint8)
+
+
+def bits(strategy):
+    members = [
+        (m.theta.tobytes(), m.optimizer.m.tobytes(), m.optimizer.t) for m in strategy.members
+    ]
+    best = (strategy.best.theta.tobytes(), strategy.best.score, strategy.best.generation)
+    return members, best, strategy.weights, len(strategy.archive), strategy.generation
+
+
+@pytest.mark.parametrize(
+    ("settings", "evaluate"),
+    [
+        ({}, hill),
+        ({"algorithm": "es"}, hill),
+        ({"weight_per_member": True, "optimizer": "sgd", "members": 3}, hill),
+        ({"distance": "ram"}, traced),
+    ],
+)
+@pytest.mark.parametrize("before", [0, 6])
+def test_a_stored_strategy_goes_on_exactly(tmp_path, settings, evaluate, before):
+    whole, strategy = make(**settings), make(**settings)
+    play(strategy, before, evaluate).save(tmp_path / "strategy.safetensors")
+    again = nses.Strategy.load(tmp_path / "strategy.safetensors")
+    assert bits(play(again, 5, evaluate)) == bits(play(whole, before + 5, evaluate))
+
+
+def test_a_strategy_stored_between_ask_and_tell_takes_the_answer(tmp_path):
+    whole, strategy = play(make(), 3), play(make(), 3)
+    results = [hill(theta) for theta in strategy.ask()]
+    strategy.save(tmp_path / "file")
+    again = nses.Strategy.load(tmp_path / "file")
+    again.tell([f for f, _ in results], [b for _, b in results])
+    assert bits(again) == bits(play(whole, 1))
+
+
+def test_a_damaged_or_foreign_file_is_refused_by_name(tmp_path):
+    file = tmp_path / "file"
+    play(make(), 2).save(file)
+    content = bytearray(file.read_bytes())
+    content[-3] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(nses.errors.CheckpointRefused, match="file was refused"):
+        nses.Strategy.load(file)
+    with pytest.raises(nses.errors.CheckpointRefused, match="cannot be read"):
+        nses.Strategy.load(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("config", "{}"),
+        ("config", "["),
+        ("pending", '{"unmeasured": [9], "chosen": 0}'),
+        ("pending", '{"unmeasured": [0], "chosen": 7}'),
+        ("pending", "{}"),
+    ],
+)
+def test_a_file_that_somebody_has_made_up_is_refused(tmp_path, monkeypatch, name, value):
+    def forged(path, kind, scalars, tensors, texts):
+        save_alone(path, kind, scalars, tensors, texts | {name: value})
+
+    monkeypatch.setattr(strategies, "save_alone", forged)
+    make().save(tmp_path / "file")
+    with pytest.raises(nses.errors.CheckpointRefused, match="is not a stored strategy"):
+        nses.Strategy.load(tmp_path / "file")
+
+
+def test_its_repr_is_short():
+    assert repr(make()) == "<nsra-es strategy: generation 0, 5 × 8 parameters, best -inf>"

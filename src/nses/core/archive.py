@@ -70,6 +70,9 @@ class Archive:
     def __len__(self) -> int:
         return self.size
 
+    def __repr__(self) -> str:
+        return f"<archive of {self.size:,} {'traces' if self.traces else 'behaviors'}>"
+
     @property
     def rows(self) -> NDArray[np.float64]:
         """All vectors, (|A|, dimensions), read-only because other archives share them."""

@@ -22,6 +22,9 @@ class Moments:
     sum: NDArray[np.float64]
     square: NDArray[np.float64]
 
+    def __repr__(self) -> str:
+        return f"<moments of {self.count:g} observations, {self.sum.size} numbers each>"
+
     @cached_property
     def mean(self) -> NDArray[np.float64]:
         return self.sum / self.count

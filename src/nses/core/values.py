@@ -29,6 +29,9 @@ class Member:
     moments: Moments
     behavior: Characterization
 
+    def __repr__(self) -> str:
+        return f"<member of {self.theta.size:,} parameters after {self.optimizer.t} updates>"
+
 
 @dataclass(frozen=True, eq=False)
 class Start:
@@ -49,6 +52,9 @@ class Best:
     generation: int = 0
     member: int = 0
 
+    def __repr__(self) -> str:
+        return f"<score {self.score:g}, generation {self.generation}, member {self.member}>"
+
 
 @dataclass(frozen=True, eq=False)
 class State:
@@ -62,6 +68,10 @@ class State:
     episodes: int = 0
     env_steps: int = 0
     updated: int | None = None  # the member of the last generation; None before the first one
+
+    def __repr__(self) -> str:
+        held = f"{len(self.members)} members, {len(self.archive)} behaviors, best {self.best}"
+        return f"<state after {self.generation} generations: {held}>"
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,6 +32,9 @@ class Tested:
     behaviors: Characterization
     exact: bool = False  # whether they are all that there are, each start once
 
+    def __repr__(self) -> str:
+        return f"<{self}>"
+
     @property
     def summary(self) -> dict[str, Any]:
         """Everything, ready for JSON."""

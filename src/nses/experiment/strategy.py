@@ -1,8 +1,10 @@
 """Ask and tell, for users who evaluate candidates themselves."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from math import nan
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,11 +24,23 @@ from nses.core.novelty import novelty
 from nses.core.seeding import Purpose, generator
 from nses.core.selection import SELECTIONS, select
 from nses.core.traces import Trace, as_traces, is_trace
-from nses.core.values import Best, Member
-from nses.errors import UsageError
+from nses.core.values import Best, Member, State
+from nses.errors import CheckpointRefused, UsageError
+from nses.experiment.runs.checkpoint import load_alone, refuse_misfits, save_alone
+from nses.experiment.runs.encoding import take_apart
 from nses.experiment.settings.build import hyperparameters_of
-from nses.experiment.settings.config import SETTINGS, Config, changed, members_of
+from nses.experiment.settings.config import (
+    SETTINGS,
+    Config,
+    changed,
+    from_dict,
+    members_of,
+    to_dict,
+)
 from nses.experiment.settings.memory import total_bytes
+from nses.words import short
+
+KIND = "strategy"  # of file
 
 # Settings of tasks, policies and runs, which a Strategy does not have.
 UNUSED = {name for name, known in SETTINGS.items() if known.symbol is None or known.episodes}
@@ -72,6 +86,7 @@ class Strategy:
             | {"members": len(thetas)}
             | settings,
         )
+        self.config = config
         self.algorithm, self.seed = ALGORITHMS[algorithm], config.seed
         self.hyperparameters = hyperparameters_of(config, config.distance or "squared-euclidean")
         self.members = tuple(
@@ -94,6 +109,40 @@ class Strategy:
         self.best = Best(thetas[0], moments.nothing(0), np.full(1, nan))
         self.unmeasured = tuple(range(len(thetas)))
         self.chosen = -1  # the member whose candidates are out, -1 between tell and ask
+
+    def __repr__(self) -> str:
+        size = f"{len(self.members)} × {self.d:,} parameters"
+        best = f"best {short(self.best.score)}"
+        return f"<{self.algorithm.name} strategy: generation {self.generation}, {size}, {best}>"
+
+    def save(self, path: str | Path) -> None:
+        """Store everything in one file, from which `load` goes on exactly."""
+        state = State(self.generation, self.members, self.archive, self.weights, self.best)
+        pending = {"unmeasured": list(self.unmeasured), "chosen": self.chosen}
+        texts = {"config": json.dumps(to_dict(self.config)), "pending": json.dumps(pending)}
+        save_alone(Path(path), KIND, *take_apart(State, state, (KIND,)), texts)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Strategy":
+        """The strategy that `save` stored; CheckpointRefused if the file is damaged."""
+        state, texts = load_alone(Path(path), KIND, State)
+        try:
+            refuse_misfits(state)
+            config = from_dict(json.loads(texts["config"]))
+            thetas = np.stack([member.theta for member in state.members])
+            strategy = cls(config.algorithm, thetas, **_settings(config))
+            strategy._continue(state, **json.loads(texts["pending"]))
+        except (CheckpointRefused, KeyError, TypeError, ValueError, RecursionError) as error:
+            raise CheckpointRefused(f"{path} is not a stored strategy: {error}") from error
+        return strategy
+
+    def _continue(self, state: State, unmeasured: list[int], chosen: int) -> None:
+        known = range(len(self.members))
+        if not {*unmeasured} <= {*known} or chosen not in (-1, *known):
+            raise CheckpointRefused("it names members that it does not have")
+        self.generation, self.members = state.generation, state.members
+        self.archive, self.weights, self.best = state.archive, state.weights, state.best
+        self.unmeasured, self.chosen = tuple(unmeasured), chosen
 
     def ask(self) -> NDArray[np.float32]:
         """The parameter vectors to evaluate next; the same ones again until `tell` is called."""
@@ -183,6 +232,12 @@ class Strategy:
 
     def _epsilon(self) -> noise.Epsilon:
         return noise.sample(self.table, self.d, self.hyperparameters.n, self.seed, self.generation)
+
+
+def _settings(config: Config) -> dict[str, Any]:
+    """As keywords of a Strategy."""
+    names = set(SETTINGS) - UNUSED - {"task", "algorithm"} | {"seed"}
+    return {name: getattr(config, name) for name in names}
 
 
 def _rows(behaviors: Any, distance: str) -> Sequence[Characterization]:

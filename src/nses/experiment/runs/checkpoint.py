@@ -144,22 +144,22 @@ def load(directory: Path, at_most: int | None = None) -> Loaded:
 
 def save_best(path: Path, best: Best, extra: Mapping[str, str]) -> None:
     """Store the best policy in one file, with texts from the caller."""
-    _save_alone(path, "best", *take_apart(Best, best, ("best",)), dict(extra))
+    save_alone(path, "best", *take_apart(Best, best, ("best",)), dict(extra))
 
 
 def load_best(path: Path) -> tuple[Best, dict[str, str]]:
     """The policy that `save_best` stored, and the caller's texts."""
-    return _load_alone(path, "best", Best)
+    return load_alone(path, "best", Best)
 
 
 def save_archive(path: Path, archive: Archive) -> None:
     """Store all behaviors of an archive in one file."""
-    _save_alone(path, "archive", *take_apart(Archive, archive, ("archive",)), {})
+    save_alone(path, "archive", *take_apart(Archive, archive, ("archive",)), {})
 
 
 def load_archive(path: Path) -> Archive:
     """The archive that `save_archive` stored."""
-    return _load_alone(path, "archive", Archive)[0]
+    return load_alone(path, "archive", Archive)[0]
 
 
 def digest(state: State, metrics: Iterable[Mapping[str, Any]]) -> str:
@@ -211,11 +211,11 @@ def _read(
     state = put_together(State, content.scalars, content.tensors)
     if state.generation != generation:
         raise CheckpointRefused(f"it holds generation {state.generation}")
-    _refuse_misfits(state)
+    refuse_misfits(state)
     return state, content.config
 
 
-def _refuse_misfits(state: State) -> None:
+def refuse_misfits(state: State) -> None:
     """CheckpointRefused if arrays that belong together have different shapes."""
     groups: list[tuple[NDArray[Any], ...]] = [(state.best.moments.sum, state.best.moments.square)]
     for member in state.members:
@@ -269,14 +269,15 @@ def _remove_unused(directory: Path, needed: set[str]) -> None:
     trace_store.remove(directory / TRACES, unused)
 
 
-def _save_alone(path: Path, kind: str, scalars: Any, tensors: Tensors, extra: Table) -> None:
+def save_alone(path: Path, kind: str, scalars: Any, tensors: Tensors, extra: Table) -> None:
     """Store one value in one file, with everything but tensors in the header."""
     seal = tensors_sha256(tensors)
     about = sealed({"kind": kind, "scalars": scalars, "tensors": seal, "extra": extra})
     write_atomically(path, safetensors.numpy.save(tensors, metadata={"nses": about.decode()}))
 
 
-def _load_alone(path: Path, kind: str, into: type[Stored]) -> tuple[Stored, dict[str, str]]:
+def load_alone(path: Path, kind: str, into: type[Stored]) -> tuple[Stored, dict[str, str]]:
+    """The value that `save_alone` stored, and the caller's texts."""
     try:
         tensors, metadata = read_tensors(path)
         document, written_in = unsealed(text(*fields(metadata, "nses")).encode())

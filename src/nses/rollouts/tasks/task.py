@@ -67,6 +67,9 @@ class Task:
             )
         scene_from(self.scene)
 
+    def __repr__(self) -> str:
+        return f"<task {self.name}: behavior {self.behavior.name}, {self.step_limit:,} steps>"
+
     @cached_property
     def facts(self) -> Facts:
         """From a reset and one step of a new environment; UsageError if its spaces are no use."""
