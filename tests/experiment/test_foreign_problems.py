@@ -1,11 +1,18 @@
 """Problems of strangers, through the command line and Python, with resume: the same bits."""
 
+import json
 from typing import Any
 
+import numpy as np
 import pytest
+from gymnasium import spaces
+from gymnasium.wrappers import TransformObservation
 
 import nses
 from commands import call
+from foreign_problems import Screen
+from nses.experiment import begin
+from nses.rollouts.policies.mlp import MLP
 
 FAST: dict[str, Any] = {"recipe": "smoke", "n": 4, "evaluation_episodes": 1, "seed": 3}
 PRACTICAL: dict[str, Any] = {"backend": "serial", "tensorboard": False}
@@ -28,6 +35,11 @@ PROBLEMS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
         "LunarLander-v3",
         {"max_steps": 15, "environment": {"continuous": True}},
         ["--environment", "continuous=true"],
+    ),
+    "an image": (
+        "foreign_problems:Screen",
+        {"behavior": "final:x,y", "max_steps": 8, "reference": 3},
+        ["--reference", "3"],
     ),
     "several choices": (
         "foreign_problems:Levers",
@@ -52,12 +64,77 @@ def test_the_command_line_and_python_give_the_same_run(problem, tmp_path, monkey
         ["train", task, *flags, "--generations", "1"],
         ["resume", "a", "--generations", "2"],
         ["evaluate", "a", "--episodes", "2"],
-        ["replay", "a", "--generation", "1", "--candidate", "2"],
+        ["replay", "a", "--generation", "1", "--candidate", "2", "--json"],
     ):
         code, out, err = call(capsys, *command)
         assert code == 0, out + err
-    assert "same bits           true" in out
+    assert json.loads(out)["same bits"]
     run = nses.train(task, generations=2, run_dir="b", **FAST, **PRACTICAL, **settings)
     assert run.digest == nses.load("a").digest
+    assert run.config.network == ("conv" if problem == "an image" else "auto")
     observation, _ = run.task().make().reset(seed=0)
     assert run.facts.action_space.contains(run.policy()(observation))
+
+
+IMAGE: dict[str, Any] = {"max_steps": 6, "reference": 2, "generations": 1, **FAST, **PRACTICAL}
+
+
+def test_pixels_are_no_behavior_unless_somebody_says_so(tmp_path):
+    with pytest.raises(nses.errors.UsageError, match=r"images, .* final:KEY .* which has x, y, or"):
+        nses.train("foreign_problems:Screen", run_dir=tmp_path / "a", **IMAGE)
+    assert not (tmp_path / "a").exists()
+    small = {"environment": {"shape": [8, 8, 3]}, "behavior": "final-observation"}
+    assert nses.train("foreign_problems:Screen", run_dir=tmp_path / "a", **IMAGE, **small)
+
+
+class Twofold(Screen):
+    """An image, and a number of two."""
+
+    def __init__(self) -> None:
+        super().__init__((8, 8))
+        screen, half = self.observation_space, spaces.Discrete(2)
+        self.observation_space = spaces.Dict({"screen": screen, "half": half})
+
+    def look(self) -> Any:
+        return {"screen": self.drawn((8, 8)), "half": int(self.place[1] > 3)}
+
+
+def test_an_image_beside_other_entries_is_flattened_and_this_is_said(tmp_path, caplog):
+    task = nses.Task("twofold", Twofold, nses.make_task("point").behavior, step_limit=6)
+    run = nses.train(task, run_dir=tmp_path / "a", **IMAGE)
+    assert run.policy().theta.size == (8 * 8 + 2 + 1) * 16 + 17 * 16 + 17 * 4
+    assert "the image 'screen' in the observations is flattened" in caplog.text
+    assert "--observation screen" in caplog.text
+    caplog.clear()
+    nses.train(task, run_dir=tmp_path / "b", network="mlp", **IMAGE)
+    assert not caplog.text
+    run = nses.train(task, run_dir=tmp_path / "c", observation="screen", **IMAGE)
+    assert run.config.network == "conv"
+
+
+def test_a_run_of_an_older_version_goes_on_with_its_flattened_image(tmp_path, monkeypatch):
+    settings = {**IMAGE, "behavior": "final:x,y", "environment": {"shape": [3, 8, 8]}}
+    with monkeypatch.context() as older:
+        older.setattr(begin, "with_network", lambda config, facts: config)
+        run = nses.train("foreign_problems:Screen", run_dir=tmp_path / "a", **settings)
+    assert (run.config.network, run.reference) == ("auto", None)
+    longer = {**settings, "generations": 2}
+    for _ in range(2):
+        run = nses.train("foreign_problems:Screen", run_dir=tmp_path / "a", **longer)
+        assert isinstance(run.family, MLP)
+        assert run.state.generation == 2
+
+
+def test_images_of_floats_have_a_reference_that_is_stored(tmp_path):
+    def make() -> Any:
+        screen = Screen((3, 8, 8))
+        space = spaces.Box(0, 1, (3, 8, 8), np.float64)
+        return TransformObservation(screen, lambda o: o / 255, space)
+
+    task = nses.Task("floats", make, nses.make_task("point").behavior, step_limit=6)
+    run = nses.train(task, run_dir=tmp_path / "a", **IMAGE)
+    assert (run.reference.dtype, run.reference.shape) == (np.float32, (2, 3, 8, 8))
+    assert {*run.reference.ravel().tolist()} == {0.0, 1.0}
+    again = nses.resume(run.path, task, generations=2)
+    whole = nses.train(task, run_dir=tmp_path / "b", **{**IMAGE, "generations": 2})
+    assert again.digest == whole.digest

@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from nses.core.values import State
@@ -22,7 +23,7 @@ from nses.experiment.runs.log import METRICS, read_metrics, refuse_unreadable, s
 from nses.experiment.runs.run import Run, load, save_reference
 from nses.experiment.runs.start import check_fit, keep_start, place_of
 from nses.experiment.runs.storage import DirectoryLock, contained
-from nses.experiment.settings.build import reference_of
+from nses.experiment.settings.build import reference_of, refuse_pixels, with_network
 from nses.experiment.settings.config import Config, differences, from_dict
 from nses.experiment.settings.stopping import stop_of
 from nses.rollouts.policies import Policy
@@ -45,6 +46,19 @@ def opened(directory: Path) -> DirectoryLock:
         if error.errno == errno.ENAMETOOLONG:
             raise UsageError(f"run_dir has a name that is too long: {error}") from error
         raise StorageFailed(f"cannot write to the run directory {directory}: {error}") from error
+
+
+def settled(directory: Path, config: Config, task: Task, chosen: bool, own: bool) -> Config:
+    """What the settings leave open, as the run in the directory has it or as a new one begins.
+
+    `chosen` tells that the task brings its behavior, `own` that the policy is a user's.
+    """
+    if os.path.lexists(directory / CONFIG):
+        unsaid = config.network == "auto"
+        return replace(config, network=load(directory).config.network) if unsaid else config
+    if not chosen:
+        refuse_pixels(config, task)
+    return config if own else with_network(config, task.facts)
 
 
 def begin_or_continue(

@@ -20,7 +20,7 @@ from nses.execution.cpus import ONE_THREAD, usable_cpus
 from nses.execution.serial import Serial
 from nses.experiment.analysis.machines import RAY, UPDATE, Cluster, Outcome, Tricks, Work, lasting
 from nses.experiment.analysis.simulation import simulate
-from nses.experiment.settings.build import plan_of, policy_of, reference_of, task_of
+from nses.experiment.settings.build import plan_of, policy_of, reference_of, task_of, with_network
 from nses.experiment.settings.config import Config
 from nses.experiment.settings.memory import (
     archive_bytes,
@@ -71,6 +71,7 @@ def estimate(config: Config, nodes: int | None = None) -> Estimate:
     """Play episodes for two seconds, sum a gradient, and simulate generations with both."""
     cluster = _cluster(config, nodes)
     task = task_of(config)
+    config = with_network(config, task.facts)
     check_memory(config, task)
     if nodes is None:
         warn_of_memory(config, task)

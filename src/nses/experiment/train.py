@@ -19,6 +19,7 @@ from nses.experiment.begin import (
     is_over,
     opened,
     reference_for,
+    settled,
 )
 from nses.experiment.interruption import Interruption
 from nses.experiment.runs import checkpoint
@@ -134,6 +135,7 @@ def _pursue(
         check_policy(policy, task)
         sources = task.facts.sources | source_of(policy)
         task = task.knowing(replace(task.facts, sources=sources))
+    config = settled(directory, config, task, own is not None, policy is not None)
     check_memory(config, task, policy)
     with ExitStack() as stack:
         stack.enter_context(opened(directory))

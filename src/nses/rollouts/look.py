@@ -34,7 +34,7 @@ def stages(task: Task, thorough: bool = False) -> Iterator[Stage]:
         facts = task.facts_in(environment)
         shown = describe(facts.observation_space), describe(facts.action_space)
         drawn = facts.behavior, facts.labels, facts.scene
-        yield "facts", (*shown, facts.behavior_size, facts.sources, *drawn)
+        yield "facts", (*shown, facts.behavior_size, facts.sources, *drawn, facts.info)
         if not thorough:
             with suppress(Exception):  # training will report an episode that fails
                 for difference in differences(task, environment):

@@ -11,7 +11,7 @@ from nses.errors import TaskBroken
 from nses.rollouts.foreign import errors_only, generators_kept, seed_global_generators
 from nses.rollouts.tasks.task import Task
 
-Reference = NDArray[np.uint8]  # observations, (count, ...)
+Reference = NDArray[np.uint8 | np.float32]  # observations, (count, ...)
 
 # The probability with which an observation is kept.
 SAMPLINGS = {
@@ -45,7 +45,7 @@ def _observations(
     count: int,
     rng: np.random.Generator,
     probability: float,
-) -> list[NDArray[np.uint8]]:
+) -> list[NDArray[Any]]:
     space = environment.action_space
     space.seed(int(rng.integers(1 << 31)))
     kept, wait, end, length = [], int(rng.geometric(probability)), True, 0

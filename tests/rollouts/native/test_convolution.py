@@ -40,7 +40,7 @@ def test_convolutions_of_any_size_are_those_of_plain_numpy(side, channels, kerne
     rng = random(seed)
     x = rng.standard_normal((side, side, channels))
     W = rng.standard_normal((kernel, kernel, channels, 16)).astype(np.float32)
-    image, windows = convolution(side, channels, kernel, stride)
+    image, windows = convolution((side, side), channels, kernel, stride)
     room = np.zeros(image.size, np.float32)
     for row, start in zip(x, image.rows, strict=True):
         room[start : start + row.size] = row.ravel()

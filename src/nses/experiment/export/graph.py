@@ -8,7 +8,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from nses.core.moments import CLIP
-from nses.rollouts.native import convolution as conv
+from nses.rollouts.native.convolution import UNITS, padding
 from nses.rollouts.policies.conv import Conv
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.spaces import Leaf, input_of, leaves, output_of
@@ -108,26 +108,27 @@ def mlp_of(
 
 def conv_of(graph: Graph, policy: Conv, theta: NDArray[np.float32], x: str) -> str:
     """Virtual batch norm is constant, given the reference batch: a scale and a shift per unit."""
-    norms, batch = conv.norms(), np.ascontiguousarray(policy.reference)
-    conv.adapt(theta, batch.reshape(len(batch), -1), conv.work(policy.actions), norms)
-    x = graph.add("Transpose", graph.cast(x, np.float32), perm=[0, 3, 1, 2])
-    channels = (conv.CHANNELS, *conv.UNITS)
-    layers = [(conv.W1, 8, 4, norms.first), (conv.W2, 4, 2, norms.second)]
-    for i, (start, kernel, stride, norm) in enumerate(layers):
-        before, after = conv.padding(conv.SIDES[i], kernel, stride)
+    norms, fit = policy.norms(theta), policy.fit
+    rows, columns, *stacked = (axis + 1 for axis in policy.image.axes)  # after that of the batch
+    x = graph.add("Transpose", graph.cast(x, np.float32), perm=[0, *stacked, rows, columns])
+    channels, places = (fit.channels, *UNITS), fit.places
+    x = graph.reshape(x, fit.channels, *fit.sides[0])
+    for i, norm in enumerate((norms.first, norms.second)):
+        kernel, stride = fit.kernels[i], fit.strides[i]
+        before, after = zip(*(padding(side, kernel, stride) for side in fit.sides[i]), strict=True)
         shape = (kernel, kernel, channels[i], channels[i + 1])
-        W = theta[start : start + int(np.prod(shape))].reshape(shape).transpose(3, 2, 0, 1)
-        pads, strides = [before, before, after, after], [stride, stride]
+        W = theta[places[2 * i] : places[2 * i + 1]].reshape(shape).transpose(3, 2, 0, 1)
+        pads, strides = [*before, *after], [stride, stride]
         x = graph.add("Conv", x, W, pads=pads, strides=strides, kernel_shape=[kernel, kernel])
         scale, shift = norm[:, : channels[i + 1], None, None]
         x = graph.add("Relu", graph.add("Add", graph.add("Mul", x, scale), shift))
-    x = graph.reshape(graph.add("Transpose", x, perm=[0, 2, 3, 1]), conv.FLAT)
-    W = theta[conv.W3 : conv.N3].reshape(conv.FLAT, conv.UNITS[2])
+    x = graph.reshape(graph.add("Transpose", x, perm=[0, 2, 3, 1]), fit.inputs[2])
+    W = theta[places[4] : places[5]].reshape(fit.inputs[2], UNITS[2])
     x = graph.add("Mul", graph.add("MatMul", x, W), norms.third[0])
     x = graph.add("Relu", graph.add("Add", x, norms.third[1]))
-    last = conv.W4 + conv.UNITS[2] * policy.actions
+    last = places[6] + UNITS[2] * policy.actions
     return graph.add(
-        "Gemm", x, theta[conv.W4 : last].reshape(conv.UNITS[2], policy.actions), theta[last:]
+        "Gemm", x, theta[places[6] : last].reshape(UNITS[2], policy.actions), theta[last:]
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from nses.core.seeding import is_exact
 from nses.core.values import State
 from nses.experiment.runs.run import Run
-from nses.experiment.settings.build import has_pixels
+from nses.experiment.settings.build import sees_pixels
 from nses.experiment.settings.command import changes_of, train_command
 from nses.experiment.showing.results import (
     certainty,
@@ -152,7 +152,7 @@ def _training(run: Run) -> str:
 
 
 def _network(run: Run) -> str:
-    if has_pixels(run.facts):
+    if sees_pixels(run.config, run.facts):
         return "a convolutional network with virtual batch norm"
     config = run.config
     hidden = " × ".join(map(str, config.hidden)) or "no"

@@ -25,7 +25,7 @@ from nses.experiment.export.model_card import MODEL_CARD, model_card
 from nses.experiment.runs.run import Run, TrainedPolicy
 from nses.experiment.runs.storage import storing, write_atomically
 from nses.extras import needing
-from nses.rollouts.policies.conv import PIXELS, Conv
+from nses.rollouts.policies.conv import Conv
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.spaces import input_of, leaves, output_of
 
@@ -74,7 +74,7 @@ def model_of(run: Run, which: str = "best") -> "ModelProto":
     policy = run.family
     graph = Graph()
     if isinstance(policy, Conv):
-        y = conv_of(graph, policy, theta, graph.input(INPUT, PIXELS))
+        y = conv_of(graph, policy, theta, graph.input(INPUT, policy.image.shape))
     elif not isinstance(policy, MLP):
         raise UsageError(
             f"only the built-in networks can be exported to ONNX, but {run.path} has a policy of "

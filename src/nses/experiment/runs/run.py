@@ -28,7 +28,6 @@ from nses.experiment.runs.storage import (
 from nses.experiment.settings.build import policy_of, task_of
 from nses.experiment.settings.config import Config
 from nses.rollouts.policies import Policy
-from nses.rollouts.policies.conv import PIXELS
 from nses.rollouts.reference import Reference
 from nses.rollouts.spaces import input_of, output_of
 from nses.rollouts.tasks.task import Facts, Task
@@ -167,7 +166,9 @@ class Run:
         if not (self.path / REFERENCE).exists():
             return None
         (batch,) = checkpoint.load_archive(self.path / REFERENCE).traces
-        return batch.reshape(len(batch), *PIXELS)
+        space = self.facts.observation_space
+        kind = np.uint8 if space.dtype == np.uint8 else np.float32
+        return batch.view(kind).reshape(len(batch), *(space.shape or ()))
 
     @property
     def origin(self) -> Origin | None:
@@ -214,8 +215,8 @@ class Run:
 
 
 def save_reference(path: Path, reference: Reference) -> None:
-    """Store a reference batch in the format of an archive, as one trace."""
-    batch = reference.reshape(len(reference), -1)
+    """Store a reference batch in the format of an archive, as one trace of bytes."""
+    batch = np.ascontiguousarray(reference).reshape(len(reference), -1).view(np.uint8)
     checkpoint.save_archive(path / REFERENCE, archive_of([batch]))
 
 

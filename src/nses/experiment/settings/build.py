@@ -1,5 +1,6 @@
 """Builds what a configuration describes; the only file that names concrete plug-ins."""
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -19,14 +20,17 @@ from nses.execution.runner import Plan
 from nses.experiment.settings.config import SETTINGS, Config
 from nses.rollouts.behaviors import imported, parse_behavior
 from nses.rollouts.episode import never
+from nses.rollouts.images import Image, image_of, images_in
 from nses.rollouts.policies import Policy
-from nses.rollouts.policies.conv import PIXELS, Conv
+from nses.rollouts.policies.conv import PAPER, PIXELS, Conv
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.reference import Reference, random_observations
 from nses.rollouts.spaces import input_of, output_of
 from nses.rollouts.tasks.adapted import Adapted
-from nses.rollouts.tasks.catalog import make_task
+from nses.rollouts.tasks.catalog import DEFAULT_BEHAVIOR, make_task
 from nses.rollouts.tasks.task import Facts, Task
+
+log = logging.getLogger("nses")
 
 
 def task_of(config: Config, own: Task | None = None) -> Task:
@@ -68,17 +72,29 @@ def _adapted(task: Task, config: Config) -> Task:
 def policy_of(
     config: Config, facts: Facts, reference: Reference | None = None, own: Policy | None = None
 ) -> Policy:
-    """A user's own policy, or else the first built-in one that fits the observations."""
+    """A user's own policy, or else the built-in one that is asked for or fits the observations."""
     if own is not None:
         return own
-    return next(make for fits, make in POLICIES if fits(facts))(config, facts, reference)
+    fitting = next(make for fits, make in POLICIES if fits(facts))
+    return NETWORKS.get(config.network, fitting)(config, facts, reference)
 
 
 def _conv(config: Config, facts: Facts, reference: Reference | None) -> Policy:
     """For pixels as in the paper; needs a reference batch."""
     if reference is None:
         raise UsageError("a policy for pixels needs the reference batch of its run.")
-    return Conv(output_of(facts.action_space).size, reference)
+    return Conv(output_of(facts.action_space).size, reference, _image(facts))
+
+
+def _image(facts: Facts) -> Image:
+    found = PAPER if has_pixels(facts) else image_of(facts.observation_space)
+    if found is None:
+        raise UsageError(
+            "network conv takes observations that are an image, of bytes or of floats from 0 to 1 "
+            f"or 255, got {facts.observation_space}; choose an entry with --observation, or use "
+            "network mlp."
+        )
+    return found
 
 
 def _mlp(config: Config, facts: Facts, reference: Reference | None) -> Policy:
@@ -88,20 +104,68 @@ def _mlp(config: Config, facts: Facts, reference: Reference | None) -> Policy:
 
 
 def has_pixels(facts: Facts) -> bool:
+    """Whether observations are the paper's: always seen by convolutions, unless asked otherwise."""
     space = facts.observation_space
     return space.shape == PIXELS and space.dtype == np.uint8
 
 
 # The built-in policies: (whether it fits the observations, how to make it). The first fit is taken.
 POLICIES = ((has_pixels, _conv), (lambda facts: True, _mlp))
+# Those that can be asked for, whatever the observations are.
+NETWORKS = {"mlp": _mlp, "conv": _conv}
+
+
+def sees_pixels(config: Config, facts: Facts) -> bool:
+    """Whether the policy, if it is built in, is the one for pixels."""
+    return config.network == "conv" or (config.network == "auto" and has_pixels(facts))
+
+
+def with_network(config: Config, facts: Facts) -> Config:
+    """The settings of a new run, where images of any size are seen by convolutions.
+
+    Older runs flattened all but the paper's, which is why `policy_of` does not decide this.
+    """
+    if config.network != "auto" or has_pixels(facts) or not image_of(facts.observation_space):
+        return config
+    return replace(config, network="conv")
+
+
+def refuse_pixels(config: Config, task: Task) -> None:
+    """UsageError if novelty would be measured on pixels because nothing else was chosen."""
+    unchosen = config.behavior is None and task.behavior.name == DEFAULT_BEHAVIOR
+    if not unchosen or not images_in(task.facts.observation_space):
+        return
+    keys = task.facts.info
+    known = f", which has {', '.join(keys)}" if keys else ", which is empty here"
+    raise UsageError(
+        f"observations of {task.name!r} are images, whose pixels are a poor behavior; choose what "
+        "novelty is measured on with --behavior (behavior=...): final:KEY for numbers of the last "
+        f"info{known}, or module:function for numbers that your function of (observation, info) "
+        "returns. If you do want all pixels, say final-observation."
+    )
+
+
+def _say_flattened(config: Config, facts: Facts, policy: Policy) -> None:
+    names = images_in(facts.observation_space)
+    if config.network != "auto" or not isinstance(policy, MLP) or not names:
+        return
+    which = f"the image {names[0]!r} in the" if names[0] else "the image of"
+    instead = f"--observation {names[0].partition('.')[0]}" if names[0] else "--network conv"
+    log.warning(
+        "%s observations is flattened for a multilayer perceptron. %s gives it to a convolutional "
+        "network; --network mlp says that this is what you want.",
+        which, instead,
+    )  # fmt: skip
 
 
 def reference_of(config: Config, task: Task) -> Reference | None:
     """The reference batch, from random play, if the policy for this task needs one."""
-    if not has_pixels(task.facts):
+    if not sees_pixels(config, task.facts):
         return None
+    _image(task.facts)  # refuses what is none before anything is played
     rng = generator(config.seed, 0, 0, Purpose.REFERENCE)
-    return random_observations(task, config.reference, rng, config.reference_sampling)
+    seen = random_observations(task, config.reference, rng, config.reference_sampling)
+    return seen if seen.dtype == np.uint8 else seen.astype(np.float32)
 
 
 def hyperparameters_of(config: Config, distance: str) -> Hyperparameters:
@@ -164,6 +228,7 @@ def search_of(
     if reference is None and policy is None:
         reference = reference_of(config, task)
     policy = policy_of(config, task.facts, reference, policy)
+    _say_flattened(config, task.facts, policy)
     plan = plan_of(config, task, policy)
     setup = setup_of(config, table_size(policy.size), largest_call(config), should_stop)
     row = BACKENDS[config.backend]

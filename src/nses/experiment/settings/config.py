@@ -122,6 +122,10 @@ class Config:
     uniform - at random; round-robin - in turn;
     cached - the former name of novelty."""
 
+    network: Literal["auto", "mlp", "conv"] = setting("auto")
+    """auto - conv for images, else mlp;
+    mlp - a multilayer perceptron, for which images are flattened;
+    conv - the paper's convolutions, fitted to the image."""
     hidden: tuple[int, ...] = setting((64, 64), entries=100, rule=layers)
     """Units of each hidden layer of the network."""
     activation: Literal["tanh", "relu"] = setting("tanh")

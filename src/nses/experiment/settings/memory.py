@@ -14,14 +14,12 @@ from nses.execution.shared import size_of
 from nses.experiment.settings.build import largest_call, policy_of
 from nses.experiment.settings.config import Config
 from nses.rollouts.policies import Policy
-from nses.rollouts.policies.conv import PIXELS
 from nses.rollouts.tasks.task import Task
 
 log = logging.getLogger("nses")
 
 STATE = 128  # bytes: Atari's RAM, which a trace holds for every step
 OPTIMIZED = 3  # theta and the two moments of Adam, float32
-ANY_REFERENCE = np.zeros((2, *PIXELS), np.uint8)  # for a policy that is only measured
 CHECKPOINT = 2  # copies of the archive: one to write a checkpoint, one to read it back
 
 
@@ -65,7 +63,9 @@ def _read(path: Path) -> str:
 
 def check_memory(config: Config, task: Task, own: Policy | None = None) -> None:
     """UsageError if candidates and members alone need more memory than the machine has."""
-    policy = policy_of(config, task.facts, ANY_REFERENCE, own)
+    shape = task.facts.observation_space.shape or ()
+    any_reference = np.zeros((2, *shape), np.uint8)  # for a policy that is only measured
+    policy = policy_of(config, task.facts, any_reference, own)
     d, m = policy.size, policy.moments_size
     table = 4 * table_size(d)
     size = 0 if task.behavior.summary == "trace" else task.behavior_size

@@ -35,21 +35,24 @@ def padding(size: int, kernel: int, stride: int) -> tuple[int, int]:
     return total // 2, total - total // 2
 
 
-def convolution(side: int, channels: int, kernel: int, stride: int) -> tuple[Image, Windows]:
+def convolution(
+    sides: tuple[int, int], channels: int, kernel: int, stride: int
+) -> tuple[Image, Windows]:
     """The input of a SAME convolution within its zeros, and its windows: (row, column, channel)."""
-    before, after = padding(side, kernel, stride)
-    width = (before + side + after) * channels
-    rows = (before + np.arange(side)) * width + before * channels
-    across = np.arange(-(-side // stride)) * stride
-    places = across[:, None] * width + across * channels
+    (top, bottom), (left, right) = (padding(side, kernel, stride) for side in sides)
+    width = (left + sides[1] + right) * channels
+    rows = (top + np.arange(sides[0])) * width + left * channels
+    down, across = (np.arange(-(-side // stride)) * stride for side in sides)
+    places = down[:, None] * width + across * channels
     steps = np.arange(kernel)[:, None] * width + np.arange(kernel * channels)
-    return Image(rows, width // channels * width), Windows(places.ravel(), steps.ravel())
+    size = (top + sides[0] + bottom) * width
+    return Image(rows, size), Windows(places.ravel(), steps.ravel())
 
 
 SIDES = (84, 21, 11)  # of the observation and of what the two convolutions give
 CHANNELS, UNITS = 4, (16, 32, 256)
-IMAGE1, WINDOWS1 = convolution(SIDES[0], CHANNELS, kernel=8, stride=4)
-IMAGE2, WINDOWS2 = convolution(SIDES[1], UNITS[0], kernel=4, stride=2)
+IMAGE1, WINDOWS1 = convolution((SIDES[0], SIDES[0]), CHANNELS, kernel=8, stride=4)
+IMAGE2, WINDOWS2 = convolution((SIDES[1], SIDES[1]), UNITS[0], kernel=4, stride=2)
 FLAT = SIDES[2] * SIDES[2] * UNITS[1]
 ROWS3, ROWS4 = np.arange(SIDES[2]) * (SIDES[2] * UNITS[1]), np.zeros(1, np.int64)  # no padding
 INPUTS = (WINDOWS1.steps.size, WINDOWS2.steps.size, FLAT)

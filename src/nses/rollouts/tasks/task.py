@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
@@ -32,6 +33,7 @@ class Facts:
     behavior: str = ""  # its name
     labels: tuple[str, ...] = ()  # of its numbers, if it has its own
     scene: Scene = NO_SCENE
+    info: tuple[str, ...] = field(default=(), compare=False)  # its keys that hold numbers
 
     def label(self, i: int) -> str:
         """What number i of a behavior is called."""
@@ -112,6 +114,7 @@ class Task:
             self.behavior.name,
             labels,
             self._scene_in(environment, size),
+            tuple(key for key, value in info.items() if _is_number(value)),
         )
 
     def _scene_in(self, environment: gym.Env[Any, Any], size: int) -> Scene:
@@ -180,3 +183,12 @@ class Task:
     @property
     def behavior_size(self) -> int:
         return self.facts.behavior_size
+
+
+def _is_number(value: Any) -> bool:
+    """Whether an entry of info can be a behavior."""
+    try:
+        numbers = np.asarray(value)
+    except ValueError:  # of parts that differ in length
+        return False
+    return numbers.dtype.kind in "biuf" and numbers.size > 0
