@@ -17,6 +17,14 @@ def test_every_extra_is_one_that_can_be_installed() -> None:
     assert EXTRAS.keys() <= extras.keys()
 
 
+def test_an_extra_installs_what_its_command_needs_and_developers_have_all() -> None:
+    extras = tomllib.loads(PROJECT.read_text())["project"]["optional-dependencies"]
+    assert any("gymnasium[classic-control]" in needed for needed in extras["video"])
+    assert any(needed.startswith("tensorboard>") for needed in extras["tensorboard"])
+    (ours,) = (needed for needed in extras["dev"] if needed.startswith("nses["))
+    assert {*ours.removeprefix("nses[").removesuffix("]").split(",")} >= EXTRAS.keys()
+
+
 def test_a_missing_module_is_an_error_of_usage_that_says_how_to_get_it() -> None:
     expected = r"a film needs the extra 'video': pip install 'nses\[video\]' \(No module named"
     with pytest.raises(UsageError, match=expected), needing("video", "a film"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from nses.errors import UsageError
 
@@ -11,6 +12,7 @@ EXTRAS = {
     "ray": "ray",
     "dashboard": "dash",
     "video": "imageio_ffmpeg",
+    "tensorboard": "tensorboard",
     "onnx": "onnxruntime",
 }
 
@@ -18,6 +20,10 @@ EXTRAS = {
 def installing(extra: str) -> str:
     """The command that installs an extra."""
     return f"pip install 'nses[{extra}]'"
+
+
+def is_installed(extra: str) -> bool:
+    return find_spec(EXTRAS[extra]) is not None
 
 
 @contextmanager

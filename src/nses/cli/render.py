@@ -28,24 +28,32 @@ class Arguments:
     """Show all members of the newest checkpoint side by side."""
     output: str | None = None
     """The file; POLICY.mp4 (or members.mp4) in the run directory if not given."""
+    speed: float | None = None
+    """How many times as fast as the environment's own time; 1 if not given."""
     fps: float | None = None
-    """Steps shown per second; the environment's own rate if not given."""
+    """Pictures per second. Without --speed, there is one for each step; by default, at most 30,
+    and steps in between are played but not drawn."""
     max_steps: int | None = None
     """Stop after this many steps."""
 
 
 def command(argv: list[str]) -> int:
     given = parse(Arguments, argv, "render", "Film a policy, or all members, as an mp4 video.")
-    from rich.progress import BarColumn, Progress, TextColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from nses.experiment.export.video import render, visible
     from nses.experiment.runs.run import load
 
     run, console = load(given.run), terminal()
     limit = visible(run, given.max_steps).step_limit
-    columns = TextColumn("filming"), BarColumn(24), TextColumn("step {task.completed:.0f}")
+    columns = (
+        TextColumn("filming"),
+        BarColumn(24),
+        TextColumn("step {task.completed:,.0f} of at most {task.total:,.0f}"),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as p:
-        steps = p.add_task("", total=given.episodes * limit)
+        filmed = p.add_task("", total=given.episodes * limit)
         video = render(
             run,
             given.policy,
@@ -54,8 +62,9 @@ def command(argv: list[str]) -> int:
             grid=given.grid,
             output=given.output,
             fps=given.fps,
+            speed=given.speed,
             max_steps=given.max_steps,
-            listener=lambda: p.advance(steps),
+            listener=lambda steps: p.advance(filmed, steps),
         )
     width = max(15, *(len(title) + 2 for scene in video.scenes for title, _ in scene))
     for title, episode in (take for scene in video.scenes for take in scene):

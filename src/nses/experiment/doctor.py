@@ -1,6 +1,5 @@
 """Check that this machine is ready: each finding is a fact, with a remedy if something is wrong."""
 
-import importlib.util
 import os
 import platform
 import shutil
@@ -19,7 +18,7 @@ from nses.execution.cpus import usable_cpus
 from nses.execution.versions import cpu_model, current_versions
 from nses.experiment.settings.memory import available_bytes
 from nses.experiment.settings.recipes import recipe
-from nses.extras import EXTRAS, installing
+from nses.extras import EXTRAS, installing, is_installed
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,10 @@ def examine() -> list[Finding]:
             findings.append(check(name))
         except Exception as error:  # a check that fails is what a doctor looks for
             findings.append(Finding(name, f"{type(error).__name__}: {error}", "see the message"))
-    for extra, module in EXTRAS.items():
-        there = importlib.util.find_spec(module) is not None
-        how = "installed" if there else f"not installed (optional): {installing(extra)}"
+    for extra in EXTRAS:
+        how = (
+            "installed" if is_installed(extra) else f"not installed (optional): {installing(extra)}"
+        )
         findings.append(Finding(f"extra {extra}", how))
     return findings
 

@@ -12,7 +12,7 @@ import nses
 from nses.cli import main
 from nses.core.seeding import Purpose, episode_seeds
 from nses.experiment.evaluate import evaluate
-from nses.experiment.export.video import Take, frames, render, shoot, visible
+from nses.experiment.export.video import Take, frames, pace_of, render, shoot, visible
 from nses.experiment.runs.replay import rebuild
 from nses.experiment.runs.storage import StorageFailed
 from nses.experiment.settings.build import policy_of
@@ -76,6 +76,38 @@ def test_several_episodes_follow_each_other_and_fps_is_what_is_asked_for(run, tm
     assert first != second
 
 
+@pytest.mark.parametrize(
+    ("steps", "fps", "speed", "every", "rate"),
+    [
+        (30, None, None, 1, 30),
+        (15, None, None, 1, 15),
+        (67, None, None, 3, 67 / 3),
+        (125, None, None, 5, 25),
+        (125, 60, None, 1, 60),  # each step, as slowly as that is
+        (30, None, 4, 4, 30),
+        (30, None, 0.5, 1, 15),
+        (30, 10, 1, 3, 10),
+    ],
+)
+def test_pictures_are_left_out_until_30_are_enough_for_a_second(steps, fps, speed, every, rate):
+    pace = pace_of(steps, fps, speed)
+    assert (pace.every, pace.rate) == (every, pytest.approx(rate))
+
+
+def test_a_fast_video_has_fewer_pictures_of_the_same_episode_with_its_first_and_last(run, tmp_path):
+    counted = []
+    whole = render(run, max_steps=9, output=tmp_path / "a.mp4")
+    fast = render(run, max_steps=9, speed=4, output=tmp_path / "b.mp4", listener=counted.append)
+    assert whole.scenes[0][0][1].f == fast.scenes[0][0][1].f
+    facts, shown = pictures_of(tmp_path / "b.mp4")
+    assert (facts["fps"], len(shown)) == (30, 4)  # steps 0, 4, 8 and 9
+    assert counted == [4, 4, 1]
+    assert fast.seconds == pytest.approx(4 / 30)
+    first, last = (pictures_of(tmp_path / "a.mp4")[1][i].astype(int) for i in (0, -1))
+    assert np.abs(shown[0] - first).mean() < 2
+    assert np.abs(shown[-1] - last).mean() < 2
+
+
 def test_a_grid_shows_all_members_each_in_its_own_episode(run):
     video = render(run, grid=True, max_steps=6)
     assert video.path == run.path / "members.mp4"
@@ -102,6 +134,8 @@ def test_a_candidate_of_the_past_is_seen_in_the_very_episode_that_it_played(run)
     assert video.path == run.path / "generation-4-candidate-7.mp4"
     logged = rebuild(run, 4, candidate=7).logged
     assert video.scenes[0][0][1].f == logged
+    with pytest.raises(ValueError, match="played a single episode; omit episodes"):
+        render(run, "generation:4:candidate:7", episodes=2)
 
 
 def test_frames_tell_step_return_and_seconds_of_simulation(run):
@@ -170,6 +204,31 @@ class Abstract(Brief):
         raise NotImplementedError
 
 
+class Undrawn(Brief):
+    def render(self):
+        raise gym.error.DependencyNotInstalled("pygame is not installed")
+
+
+def test_what_drawing_needs_comes_with_the_extra(tmp_path):
+    run = nses.train(f"{__name__}:Undrawn", run_dir=str(tmp_path / "run"), max_steps=9, **SMALL)
+    with pytest.raises(
+        ValueError, match=r"pygame is not installed\. .* pip install 'nses\[video\]'"
+    ):
+        render(run)
+
+
+def test_an_environment_that_pygame_draws_is_filmed_without_its_greeting(tmp_path):
+    pytest.importorskip("pygame")
+    settings = {**SMALL, "max_steps": 5, "n": 4, "generations": 1}
+    run = nses.train("CartPole-v1", run_dir=str(tmp_path / "run"), **settings)
+    argv = [sys.executable, "-m", "nses", "render", str(run.path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["best", "video"]
+    facts, shown = pictures_of(run.path / "best.mp4")
+    assert (facts["fps"], len(shown)) == (25, 4)  # of 50 steps a second: 0, 2, 4 and 5
+
+
 @pytest.mark.parametrize("name", ["Unseen", "Broken", "Abstract"])
 def test_an_environment_without_pictures_is_a_clear_error_and_leaves_no_file(name, tmp_path):
     run = nses.train(f"{__name__}:{name}", run_dir=str(tmp_path / "run"), max_steps=9, **SMALL)
@@ -193,6 +252,7 @@ def test_a_task_object_has_to_be_passed_again(tmp_path):
         ({"seed": -1}, "seed must be at least 0"),
         ({"fps": 0.0}, "fps must be greater than 0"),
         ({"fps": float("nan")}, "fps must be greater than 0"),
+        ({"speed": -1.0}, "speed must be greater than 0"),
         ({"max_steps": 0}, "max_steps must be at least 1"),
         ({"policy": "worst"}, "policy must be best"),
     ],

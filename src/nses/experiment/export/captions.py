@@ -28,7 +28,7 @@ class Frame:
     step: int
     f: float  # return so far
     seconds: float  # of simulation so far
-    fps: float  # that the environment asks for
+    fps: float  # pictures per second
 
 
 @dataclass(frozen=True)

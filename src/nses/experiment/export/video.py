@@ -1,10 +1,13 @@
 """Videos of policies, without a screen, in the same episodes that `nses evaluate` plays."""
 
 import math
+import os
+import sys
 import warnings
 from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +24,43 @@ from nses.experiment.runs.place import absolute, same_place
 from nses.experiment.runs.replay import parse_past, rebuild
 from nses.experiment.runs.run import Run
 from nses.experiment.settings.build import task_of
+from nses.extras import installing
 from nses.rollouts.episode import Episode, GymnasiumPlayer
 from nses.rollouts.foreign import generators_kept
 from nses.rollouts.policies import Policy
 from nses.rollouts.tasks.gymnasium import step_limit_of
 from nses.rollouts.tasks.task import Task
 
-FPS = 30.0  # if the environment does not say
+FPS = 30.0  # pictures per second, at most; and steps, if the environment does not say
 FASTEST = 1000.0
 MEMBERS = "members"
 
-Listener = Callable[[], None]  # called after each picture
+Listener = Callable[[int], None]  # called after each picture with the steps since the last one
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How many steps a picture stands for, and how many pictures are shown per second."""
+
+    every: int
+    rate: float
+
+
+def pace_of(steps: float, fps: float | None, speed: float | None) -> Pace:
+    """For an environment that makes so many `steps` a second.
+
+    Without `fps` and `speed`, it is filmed in real time; pictures are left out until at most 30 are
+    shown per second, because drawing them takes far longer than playing. `fps` alone shows each
+    step.
+    """
+    if fps is not None and speed is None:
+        return Pace(1, fps)
+    steps *= 1.0 if speed is None else speed
+    every = max(1, math.ceil(steps / (fps or FPS) - 1e-9))
+    return Pace(every, steps / every)
+
+
+EACH_STEP = partial(pace_of, fps=FPS, speed=None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +83,7 @@ class Video:
     seconds: float
 
 
-def ignore() -> None:
+def ignore(steps: int) -> None:
     """The default listener: does nothing."""
 
 
@@ -67,6 +96,7 @@ def render(
     grid: bool = False,
     output: str | Path | None = None,
     fps: float | None = None,
+    speed: float | None = None,
     max_steps: int | None = None,
     task: Task | None = None,
     listener: Listener = ignore,
@@ -81,11 +111,13 @@ def render(
     name = MEMBERS if grid else policy.replace(":", "-")
     path = run.path / f"{name}.mp4" if output is None else Path(output)
     if "candidate" in policy:
+        if episodes > 1 or seed:
+            raise UsageError(f"{policy} played a single episode; omit episodes and seed.")
         past = rebuild(run, **parse_past(policy))
         assert past.candidate is not None
         seed = int(past.episodes.seeds[past.candidate])
         take = Take(policy, past.theta, past.moments, seed, run.config.action_noise)
-        return shoot(run, [[take]], path, fps, max_steps, task, listener)
+        return shoot(run, [[take]], path, fps, speed, max_steps, task, listener)
     if grid:
         members = enumerate(run.state.members)
         shown = [(f"member {i}", member.theta, member.moments) for i, member in members]
@@ -97,7 +129,7 @@ def render(
         [Take(title + number, theta, moments, start) for title, theta, moments in shown]
         for number, start in zip(which, seeds, strict=True)
     ]
-    return shoot(run, scenes, path, fps, max_steps, task, listener)
+    return shoot(run, scenes, path, fps, speed, max_steps, task, listener)
 
 
 @generators_kept()  # an environment may use the global ones
@@ -106,14 +138,17 @@ def shoot(
     scenes: Sequence[Sequence[Take]],
     path: Path,
     fps: float | None = None,
+    speed: float | None = None,
     max_steps: int | None = None,
     own: Task | None = None,
     listener: Listener = ignore,
 ) -> Video:
     """Play one scene after the other and write every picture to the file."""
-    if fps is not None and not 0 < fps <= FASTEST:
-        raise UsageError(f"fps must be greater than 0 and at most {FASTEST:g}, got {fps}.")
+    for name, value in (("fps", fps), ("speed", speed)):
+        if value is not None and not 0 < value <= FASTEST:
+            raise UsageError(f"{name} must be greater than 0 and at most {FASTEST:g}, got {value}.")
     encoder()  # fails now rather than after minutes of rendering
+    _quieten_pygame()
     config, task = run.config, visible(run, max_steps, own)
     policy = run.family
     note = f"{config.task} · {config.algorithm} · seed {config.seed}"
@@ -122,16 +157,23 @@ def shoot(
     target = absolute(path)
     with ExitStack() as stack:
         stack.enter_context(same_place())
-        sheets = stack.enter_context(closing(_sheets(task, policy, scenes, note, played)))
-        first, rate = next(sheets)
-        rate = fps or rate
+        pace = partial(pace_of, fps=fps, speed=speed)
+        sheets = stack.enter_context(closing(_sheets(task, policy, scenes, note, pace, played)))
+        first, _, rate = next(sheets)
         write = stack.enter_context(mp4(target, (first.shape[1], first.shape[0]), rate))
         write(first)
-        for picture, _ in sheets:
+        for picture, steps, _ in sheets:
             write(picture)
             pictures += 1
-            listener()
+            listener(steps)
     return Video(path, played, (pictures + 1) / rate)
+
+
+def _quieten_pygame() -> None:
+    """It greets on the terminal, and complains about a missing screen, which it does not need."""
+    os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    if sys.platform == "linux" and not {"DISPLAY", "WAYLAND_DISPLAY"} & os.environ.keys():
+        os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
 def visible(run: Run, max_steps: int | None = None, own: Task | None = None) -> Task:
@@ -152,20 +194,28 @@ def frames(
     moments: Moments,
     seed: int,
     action_noise: float = 0.0,
+    pace: Callable[[float], Pace] = EACH_STEP,
 ) -> Generator[Frame, None, Episode]:
-    """The pictures of an episode: after its reset and after each step."""
+    """The pictures of an episode: after its reset, after each step that is due, and at its end."""
     player = _player(task, policy)
     try:
         environment = player.environment
-        fps = _positive(environment.metadata.get("render_fps")) or FPS
-        dt = _positive(getattr(environment.unwrapped, "dt", None)) or 1 / fps
+        usual = _positive(environment.metadata.get("render_fps")) or FPS
+        dt = _positive(getattr(environment.unwrapped, "dt", None)) or 1 / usual
+        every, rate = (paced := pace(usual)).every, paced.rate
         steps = player.steps(theta, moments, seed, action_noise=action_noise)
+        step, f, shown = 0, 0.0, -1
         while True:
             try:
                 step, f = next(steps)
-            except StopIteration as end:
+                end = None
+            except StopIteration as stopped:
+                end = stopped
+            if step != shown and (end or step % every == 0):
+                shown = step
+                yield Frame(_picture(task, environment), step, f, step * dt, rate)
+            if end:
                 return end.value
-            yield Frame(_picture(task, environment), step, f, step * dt, fps)
     finally:
         player.close()
 
@@ -175,19 +225,23 @@ def _sheets(
     policy: Policy,
     scenes: Sequence[Sequence[Take]],
     note: str,
+    pace: Callable[[float], Pace],
     played: list[list[tuple[str, Episode]]],
-) -> Generator[tuple[Picture, float], None, None]:
-    """Pictures of all takes of a scene until the last take ends, each with its rate per second."""
+) -> Generator[tuple[Picture, int, float], None, None]:
+    """Pictures of all takes of a scene until the last take ends.
+
+    Each comes with the steps since the last one, and with its rate per second.
+    """
     for takes in scenes:
         titles, ended = [take.title for take in takes], dict[int, Episode]()
         with ExitStack() as stack:
             reels = [
                 stack.enter_context(
-                    closing(frames(task, policy, x.theta, x.moments, x.seed, x.action_noise))
+                    closing(frames(task, policy, x.theta, x.moments, x.seed, x.action_noise, pace))
                 )
                 for x in takes
             ]
-            shown = dict[int, Frame]()
+            shown, done = dict[int, Frame](), 0
             while True:
                 for i, reel in enumerate(reels):
                     try:
@@ -198,7 +252,8 @@ def _sheets(
                     break
                 now = [shown[i] for i in range(len(reels))]
                 sheet = sheet_of(now[0].picture.shape, len(now))
-                yield fill(sheet, now, titles, note), now[0].fps
+                before, done = done, max(frame.step for frame in now)
+                yield fill(sheet, now, titles, note), done - before, now[0].fps
         played.append([(title, ended[i]) for i, title in enumerate(titles)])
 
 
@@ -216,7 +271,12 @@ def _player(task: Task, policy: Policy) -> GymnasiumPlayer:
 def _picture(task: Task, environment: gym.Env[Any, Any]) -> Picture:
     try:
         picture = environment.render()
-    except (gym.error.Error, NotImplementedError, ImportError) as error:
+    except (gym.error.DependencyNotInstalled, ImportError) as error:
+        raise UsageError(
+            f"{task.name!r} cannot be rendered: {str(error).rstrip('.')}. What Gymnasium's own "
+            f"environments need for that comes with {installing('video')}."
+        ) from error
+    except (gym.error.Error, NotImplementedError) as error:
         raise _invisible(task, error) from error
     if isinstance(picture, np.ndarray) and picture.dtype == np.uint8 and picture.ndim == 3:
         return picture

@@ -21,6 +21,7 @@ from nses.experiment.showing.notebook import NotebookView, in_notebook
 from nses.experiment.showing.pace import Pace, numbers
 from nses.experiment.showing.results import certainty, in_variations, retest_of
 from nses.experiment.showing.terminal import Terminal
+from nses.extras import installing, is_installed
 from nses.words import say, short
 
 PLAIN_SECONDS = 10.0  # between two lines if the output is not a terminal
@@ -110,7 +111,8 @@ def show_end(run: Run, console: Console) -> None:
         lines["report"] = shlex.quote(str(run.path / REPORT))
         lines["picture"] = f"{shlex.quote(str(run.path / CURVE))} (and .pdf)"
     if run.config.tensorboard:
-        lines["curves"] = f"tensorboard --logdir {directory}/tensorboard"
+        needs = "" if is_installed("tensorboard") else f" (needs {installing('tensorboard')})"
+        lines["curves"] = f"tensorboard --logdir {directory}/tensorboard{needs}"
     for name, text in lines.items():
         say(console, name, text)
     for sentence in diagnosed(story_of(run)):
