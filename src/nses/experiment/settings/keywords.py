@@ -36,6 +36,7 @@ class Keywords(TypedDict, total=False):
     weight_per_member: bool
     ranks: Literal["tied", "ordinal"]
     selection: Literal["novelty", "fresh", "uniform", "round-robin", "cached"]
+    network: Literal["auto", "mlp", "conv"]
     hidden: Sequence[int]
     activation: Literal["tanh", "relu"]
     normalize: bool
