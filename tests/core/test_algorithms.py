@@ -569,3 +569,14 @@ def test_e12_all_equal_returns_give_a_gradient_of_exactly_zero(constant):
 def test_e19_returns_may_be_huge():
     huge = toy.make_search("nsr-es", change_returns=lambda f: f * 1e300)
     assert toy.learned(toy.after(huge, 5)) == toy.learned(toy.after(toy.make_search("nsr-es"), 5))
+
+
+def test_states_members_and_the_best_policy_show_themselves_in_a_short_line():
+    state = toy.after(toy.make_search("nsra-es"), 4)
+    best = f"<score {state.best.score:g}, generation {state.best.generation}, member "
+    assert repr(state.best) == f"{best}{state.best.member}>"
+    held = f"3 members, 7 behaviors, best {state.best}"
+    assert repr(state) == f"<state after 4 generations: {held}>"
+    updates = [member.optimizer.t for member in state.members]
+    shown = [f"<member of 6 parameters after {t} updates>" for t in updates]
+    assert [repr(member) for member in state.members] == shown

@@ -138,3 +138,8 @@ def test_m12_an_entry_of_another_size_is_refused():
         with pytest.raises(ValueError, match="have 2 numbers, got"):
             A.append(b)
     assert len(A) == 1
+
+
+def test_its_repr_says_how_many_of_what():
+    assert repr(archive_of(np.zeros((1200, 2)))) == "<archive of 1,200 behaviors>"
+    assert repr(archive_of([np.zeros((2, 3), np.uint8)] * 2)) == "<archive of 2 traces>"

@@ -77,3 +77,7 @@ def test_e19_the_largest_float32_observations_stay_finite():
     seen = moments_of(np.array([[huge], [-huge]] * 1000))
     assert np.isfinite(seen.mean).all()
     np.testing.assert_allclose(seen.std, [huge])
+
+
+def test_their_repr_says_of_how_many_observations_they_are():
+    assert repr(initial(3)) == "<moments of 0.01 observations, 3 numbers each>"

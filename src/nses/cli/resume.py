@@ -22,11 +22,11 @@ class Arguments:
     generations: Annotated[int | None, AS_BEFORE] = None
     """Extend the run to this many generations in all."""
     stop_at: Annotated[str | None, _as_before("RETURN")] = None
-    """Stop as soon as the best score is this high; 'none' for any."""
+    """Stop as soon as the best score is this high; 'none' to go on."""
     stop_after: Annotated[str | None, _as_before("GENERATIONS")] = None
-    """Stop after so many generations without a better score; 'none' for never."""
+    """Stop after so many generations without a better score; 'none' to go on."""
     time_limit: Annotated[str | None, _as_before("TIME")] = None
-    """Stop after this time in all, such as 90s, 30m or 1h30m; 'none' for never."""
+    """Stop after this time in all, such as 90s, 30m or 1h30m; 'none' to go on."""
     workers: Annotated[int | None, AS_BEFORE] = None
     """Worker processes."""
     backend: str = "auto"
