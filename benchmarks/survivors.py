@@ -26,6 +26,29 @@ def changed(line: str, before: str, after: str) -> str:
     return f"{line.format(before)}  →  {line.format(after)}"
 
 
+SHARE = (
+    "SHARE = {}  # parameters that a thread sums at a time: a multiple of the block in "
+    "`_weighted_sum`"
+)
+POOL = "with ThreadPoolExecutor(max_workers={}(4, len(blocks))) as pool:"
+WORTH = "if threads == 1 or self.d * len(pairs) {} WORTH_THREADS:"
+SUM = "def weighted_sum(self, F: NDArray[np.float64], threads: int = {}) -> NDArray[np.float64]:"
+NEIGHBOURS = "neighbours requested beyond k: the tree rounds differently, so near-ties may swap"
+CROWDED = "crowded = missed | (kth > 0) & (far[:, -1] ** 2 <= kth * (1 + 1e-9))"
+TREE = "buffer.tree = KDTree(rows, balanced_tree=False, compact_nodes=False)"
+KNOWN = "nearest = k_smallest(b, rows, buffer.treed, np.where(np.isinf(far), {}, known), k)"
+NEWEST = (
+    "newest_first = A[::{}]  # usually the nearest: after them, the other distances are cut short"
+)
+SPEED = "changes only how fast it is"
+RARE = "a difference only where two numbers are equal to the last bit"
+
+
+def replaced(line: str, before: str, after: str) -> str:
+    assert line.count(before) == 1
+    return f"{line}  →  {line.replace(before, after)}"
+
+
 REASONS = {
     changed(KEEP, "0.0", "1.0"): "a weight that never moves ignores the gain",
     changed(GROWN, "64", "65"): SPARE,
@@ -57,4 +80,37 @@ REASONS = {
     changed("contributes=chance {} h.moments_probability,", "<", "<="): (
         "a draw is exactly the probability once in 2^53"
     ),
+    changed(SHARE, "4096", "4097"): SPEED,
+    changed(POOL, "min", "max"): SPEED,
+    replaced(POOL.format("min"), "4", "5"): SPEED,
+    changed(WORTH, "<", "<="): SPEED,
+    changed(SUM, "1", "2"): "any number of threads gives the same bits",
+    changed("pairs = F.reshape({}, 2)", "-1", "-2"): UNKNOWN,
+    changed("TREE_FROM = {}  # rows; below, scanning is as fast as a tree", "8192", "8193"): SPEED,
+    changed(
+        "TREE_TAIL = {}  # rows added since the tree was built; scanned until it is rebuilt",
+        "1024",
+        "1025",
+    ): SPEED,
+    changed("TREE_DIMENSIONS = {}  # above, a tree visits most rows anyway", "8", "9"): SPEED,
+    changed(f"SPARE = {{}}  # {NEIGHBOURS}", "8", "9"): SPEED,
+    changed(NEWEST, "-1", "1"): SPEED,
+    changed("for row, query in zip(nearest, queries, strict={}):", "True", "False"): (
+        "they are equally many"
+    ),
+    replaced(TREE, "balanced_tree=False", "balanced_tree=True"): SPEED,
+    replaced(TREE, "compact_nodes=False", "compact_nodes=True"): SPEED,
+    changed(
+        "far, known = buffer.tree.query(b, k={}(k + SPARE, buffer.treed))", "min", "max"
+    ): SPEED,
+    changed(KNOWN, "0", "1"): "where the tree found nothing, all rows are scanned anyway",
+    replaced(CROWDED, "&", "|"): "scans all rows more often than it has to",
+    replaced(CROWDED, "kth > 0", "kth >= 0"): "scans all rows more often than it has to",
+    replaced(CROWDED, "(1 +", "(2 +"): "scans all rows more often than it has to",
+    replaced(CROWDED, "1e-9", "2e-09"): "scans all rows more often than it has to",
+    replaced(CROWDED, "[:, -1]", "[:, 1]"): "scans all rows more often than it has to",
+    replaced(CROWDED, "[:, -1]", "[:, -2]"): "scans all rows more often than it has to",
+    replaced(CROWDED, "<=", "<"): RARE,
+    changed("if speed {} FASTEST * lr:", ">", ">="): "a factor of exactly one",
+    changed("if total {} bound:", ">=", ">"): EQUAL,
 }

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from nses.core import noise
 from nses.core.noise import BLOCK, Epsilon, fill_table, perturb, sample, table_size
 from nses.core.seeding import Purpose, generator
+from nses.errors import UsageError
 
 TABLE = np.empty(1 << 14, np.float32)
 fill_table(TABLE, 7)
@@ -27,6 +28,23 @@ def test_the_weighted_sum_is_a_matrix_product(d, n):
     epsilon = sample(TABLE, d, n, seed=1, generation=2)
     F = weights(n)
     np.testing.assert_allclose(epsilon.weighted_sum(F), F @ matrix(epsilon, n), atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 6, 8, 10, 18, 22])
+def test_rows_are_added_four_at_a_time_and_the_rest_one_by_one(n):
+    epsilon, F = sample(TABLE, 5, n, seed=1, generation=2), weights(n)
+    w, rows = F[::2] - F[1::2], [epsilon.row(i).astype(np.float64) for i in range(n // 2)]
+    g, whole = np.zeros(5), n // 2 // 4 * 4
+    for i in range(0, whole, 4):
+        g += (
+            w[i] * rows[i]
+            + w[i + 1] * rows[i + 1]
+            + w[i + 2] * rows[i + 2]
+            + w[i + 3] * rows[i + 3]
+        )
+    for i in range(whole, n // 2):
+        g += w[i] * rows[i]
+    assert epsilon.weighted_sum(F).tobytes() == g.tobytes()
 
 
 def test_the_weighted_sum_does_not_depend_on_blocks():
@@ -57,9 +75,15 @@ def test_threads_are_started_only_where_they_pay(monkeypatch):
     monkeypatch.setattr(
         noise, "ThreadPoolExecutor", lambda max_workers: (started.append(max_workers), pool())[1]
     )
-    for d, n in ((100, 20), (20_000, 1000)):
-        sample(LONG, d, n, seed=1, generation=2).weighted_sum(weights(n), 3)
-    assert started == [3]
+
+    def started_by(d, n, *threads):
+        started.clear()
+        sample(LONG, d, n, seed=1, generation=2).weighted_sum(weights(n), *threads)
+        return started.copy()
+
+    assert started_by(100, 20, 3) == []
+    assert started_by(20_000, 1000, 2) == [2]
+    assert started_by(20_000, 1000, 1) == started_by(20_000, 1000) == []
     assert 100 * 10 < noise.WORTH_THREADS < 20_000 * 500
 
 
@@ -111,6 +135,27 @@ def test_a_longer_table_begins_like_a_shorter_one():
     fill_table(long, 7)
     np.testing.assert_array_equal(long[: TABLE.size], TABLE)
     assert not np.array_equal(long[BLOCK:], long[:1000])
+
+
+def test_golden_numbers_of_the_second_block():
+    # These change only with a line in the CHANGELOG: every run depends on them.
+    table = np.empty((1 << 20) + 2, np.float32)
+    fill_table(table, 7)
+    golden = [0.9301717281341553, -0.15871025621891022, 0.8482142090797424, -0.729686975479126]
+    assert [*table[:2].tolist(), *table[-2:].tolist()] == golden
+
+
+@pytest.mark.parametrize(
+    ("d", "bits"),
+    [(1, 20), (8192, 20), (8193, 21), (166_673, 25), (1 << 19, 26), (1 << 26, 26)],
+)
+def test_the_size_of_the_table_follows_from_the_number_of_parameters(d, bits):
+    assert table_size(d) == 1 << bits
+
+
+def test_more_parameters_than_the_largest_table_has_numbers_are_refused():
+    with pytest.raises(UsageError, match="at most 67,108,864 parameters"):
+        table_size((1 << 26) + 1)
 
 
 @given(st.integers(1, 10**7))

@@ -2,14 +2,32 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+import scipy.spatial
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from nses.core import novelty as module
 from nses.core.archive import archive_of, empty
 from nses.core.distances import k_smallest
 from nses.core.novelty import TREE_FROM, TREE_TAIL, novelty
 from nses.core.seeding import Purpose, generator
+from nses.errors import UsageError
+
+
+@pytest.fixture
+def built(monkeypatch):
+    """How many rows each tree was built of."""
+    sizes = []
+
+    class Counted(scipy.spatial.KDTree):
+        def __init__(self, rows, **options):
+            sizes.append(len(rows))
+            super().__init__(rows, **options)
+
+    monkeypatch.setattr(scipy.spatial, "KDTree", Counted)
+    return sizes
+
 
 coordinates = st.floats(-100, 100) | st.integers(-2, 2).map(float)
 
@@ -118,6 +136,42 @@ def test_the_tree_gives_the_bits_of_brute_force_among_thousands_of_near_ties():
     rows = np.array(list(permutations(values)))[:: 40320 // TREE_FROM]
     b = np.zeros((1, 8))
     np.testing.assert_array_equal(novelty(b, archive_of(rows), 10), brute_force(b, rows, 10))
+
+
+@pytest.mark.parametrize("radius", [0.01, 3.0])
+def test_near_ties_are_told_apart_to_the_last_bit_at_any_scale(radius):
+    rows = generator(0, 0, 0, Purpose.POLICY_INIT).standard_normal((TREE_FROM, 8))
+    rows *= radius / np.linalg.norm(rows, axis=1, keepdims=True)
+    b = np.zeros((1, 8))
+    np.testing.assert_array_equal(novelty(b, archive_of(rows), 10), brute_force(b, rows, 10))
+
+
+def test_a_tree_is_built_for_large_archives_and_again_when_its_tail_is_long(monkeypatch, built):
+    monkeypatch.setattr(module, "TREE_FROM", 16)
+    monkeypatch.setattr(module, "TREE_TAIL", 4)
+    A = archive_of(np.arange(30.0).reshape(15, 2))
+    for size in range(15, 23):
+        for _ in range(2):
+            novelty(np.zeros((1, 2)), A, 3)
+        assert len(A) == size
+        A = A.append([float(size), 0.0])
+    assert built == [16, 21]
+
+
+@pytest.mark.parametrize(("dimensions", "trees"), [(8, 1), (9, 0)])
+def test_a_tree_is_not_built_in_many_dimensions(monkeypatch, built, dimensions, trees):
+    monkeypatch.setattr(module, "TREE_FROM", 16)
+    monkeypatch.setattr(module, "TREE_TAIL", 4)
+    novelty(np.zeros((1, dimensions)), archive_of(np.ones((20, dimensions))), 3)
+    assert len(built) == trees
+
+
+@pytest.mark.parametrize(
+    ("b", "A"), [((2, 3, 2), (4, 2)), ((3, 2), (4, 2, 2)), ((1, 2, 2), (1, 2, 2))]
+)
+def test_behaviors_are_rows_of_numbers(b, A):
+    with pytest.raises(UsageError, match="must have shape"):
+        novelty(np.zeros(b), np.zeros(A), 3)
 
 
 def test_e8_an_empty_archive_makes_everything_equally_unsurprising():

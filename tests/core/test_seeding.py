@@ -24,6 +24,12 @@ def test_fresh_episodes_need_a_number_and_a_seed(episodes, seed, message):
     with pytest.raises(UsageError, match=message):
         check_fresh(episodes, seed)
     check_fresh(1, 0)
+    check_fresh(10**6, 0)
+
+
+def test_one_start_can_be_all_there_are():
+    assert is_exact(1, [5])
+    assert not is_exact(1, [])
 
 
 def test_the_same_arguments_give_the_same_numbers():
@@ -44,23 +50,12 @@ def test_each_of_the_four_arguments_matters():
 
 
 def test_purposes_are_never_renumbered():
-    numbers = {purpose.name: int(purpose) for purpose in Purpose}
-    assert (
-        numbers.items()
-        >= {
-            "NOISE_TABLE": 1,
-            "POLICY_INIT": 2,
-            "SELECTION": 3,
-            "PERTURBATION": 4,
-            "EPISODE": 5,
-            "EVALUATION": 6,
-            "MOMENTS": 7,
-            "RETEST": 8,
-            "FRESH_BEHAVIOR": 9,
-            "ACTION_NOISE": 10,
-            "FRESH_EPISODES": 11,
-        }.items()
+    names = (
+        "NOISE_TABLE POLICY_INIT SELECTION PERTURBATION EPISODE EVALUATION MOMENTS RETEST "
+        "FRESH_BEHAVIOR ACTION_NOISE FRESH_EPISODES REFERENCE"
     )
+    assert [purpose.name for purpose in Purpose][:12] == names.split()
+    assert [purpose.value for purpose in Purpose][:12] == list(range(1, 13))
 
 
 def test_the_numbers_are_philox_seeded_by_purpose_generation_and_index():

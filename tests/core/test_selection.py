@@ -33,3 +33,7 @@ def test_every_selection_gives_probabilities(name):
         assert P.shape == (3,)
         assert P.min() >= 0
         assert P.sum() == pytest.approx(1)
+
+
+def test_the_last_member_is_selected_where_rounding_leaves_a_gap_below_one():
+    assert select(np.full(3, 1e-12), seed=0, t=0) == 2

@@ -107,14 +107,14 @@ def _weighted_sum(table, offsets, weights, d):
         part = g[start:stop]
         for i in range(0, whole, 4):
             w0, w1, w2, w3 = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
-            r0 = table[offsets[i] + start : offsets[i] + stop]
-            r1 = table[offsets[i + 1] + start : offsets[i + 1] + stop]
-            r2 = table[offsets[i + 2] + start : offsets[i + 2] + stop]
-            r3 = table[offsets[i + 3] + start : offsets[i + 3] + stop]
+            r0 = table[offsets[i] + start :]
+            r1 = table[offsets[i + 1] + start :]
+            r2 = table[offsets[i + 2] + start :]
+            r3 = table[offsets[i + 3] + start :]
             for j in range(stop - start):
                 part[j] += w0 * r0[j] + w1 * r1[j] + w2 * r2[j] + w3 * r3[j]
         for i in range(whole, offsets.size):
-            row = table[offsets[i] + start : offsets[i] + stop]
+            row = table[offsets[i] + start :]
             for j in range(stop - start):
                 part[j] += weights[i] * row[j]
     return g
