@@ -61,6 +61,8 @@ def test_a_script_prints_its_progress_and_its_listener_still_stops_it(tmp_path, 
         "point-trap", progress=True, listener=listener, run_dir=tmp_path / "run", **SMALL
     )
     assert run.state.generation == 2
-    assert "generation 1/5" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "generation 1/5" in out
+    assert "generation 2/5" in out
     nses.resume(run.path, progress=True)
     assert "generation 5/5" in capsys.readouterr().out

@@ -34,7 +34,7 @@ class ProgressView:
         self.config, self.console = config, console
         self.pace = Pace(config.generations)
         self.shown = -math.inf
-        self.text = ""
+        self.text = self.unprinted = ""
         self.bar = Progress(
             TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=24),
@@ -54,12 +54,14 @@ class ProgressView:
         now, done = time.monotonic(), record["generation"]
         self.text, left = numbers(record), f"{self.pace.left(done)} left"
         self.bar.update(self.task, completed=done, left=left)
-        if self.console.is_terminal:
-            return
-        if now - self.shown >= PLAIN_SECONDS or done == self.config.generations:
+        self.unprinted = f"generation {done}/{self.config.generations}  {self.text}  {left}"
+        if not self.console.is_terminal and now - self.shown >= PLAIN_SECONDS:
             self.shown = now
-            line = f"generation {done}/{self.config.generations}  {self.text}  {left}"
-            self.console.print(line, soft_wrap=True)
+            self._print()
+
+    def _print(self) -> None:
+        self.console.print(self.unprinted, soft_wrap=True)
+        self.unprinted = ""
 
     def __enter__(self) -> "ProgressView":
         if self.console.is_terminal:
@@ -69,6 +71,8 @@ class ProgressView:
     def __exit__(self, *_: object) -> None:
         if self.console.is_terminal:
             self.live.stop()
+        elif self.unprinted:  # the last generation, wherever the run has stopped
+            self._print()
 
 
 Listener = Callable[[State, dict[str, Any]], object]
