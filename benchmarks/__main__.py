@@ -2,7 +2,7 @@
 
 A NAME is a measure or a topic, which is all its measures. Every topic has a file of its own.
 `fuzz` and `soak` measure nothing: they try to break it. `mutants` tries the tests
-instead, `against COMMIT` compares the speed of two versions.
+instead, `against COMMIT` compares the speed of two versions. `search TASK` tunes a recipe.
 """
 
 import importlib
@@ -19,7 +19,8 @@ TOPICS = {
     "experiments": experiments.MEASURES,
     "cluster": scaling.MEASURES,
 }
-TRIALS = ("fuzz", "soak", "mutants", "against", "defaults")  # programs with arguments of their own
+# Programs with arguments of their own:
+TRIALS = ("fuzz", "soak", "mutants", "against", "defaults", "search")
 
 
 def main(names: list[str]) -> int:
