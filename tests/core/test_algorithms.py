@@ -16,7 +16,7 @@ from nses.core.archive import empty
 from nses.core.novelty import novelty
 from nses.core.ranks import centered_ranks
 from nses.core.seeding import Purpose, assessment_seeds, episode_seeds, generator
-from nses.core.values import Member
+from nses.core.values import Member, Start
 from pseudo_code import as_in_the_paper
 
 
@@ -314,6 +314,18 @@ def test_candidates_and_new_theta_meet_the_archive_of_the_beginning_of_their_gen
 
 def test_a_newborn_has_no_behavior_yet():
     assert toy.make_search("ns-es").newborn(0).behavior.size == 0
+
+
+def test_members_may_start_near_a_given_policy_and_the_first_at_it():
+    search = toy.make_search("ns-es", sigma=0.01)
+    given = toy.after(search, 2).members[0]
+    begun = replace(search, start=Start(given.theta, given.moments), seed=9)
+    members = [begun.newborn(j) for j in range(3)]
+    assert members[0].theta.tobytes() == given.theta.tobytes()
+    for j in (1, 2):
+        z = generator(9, 0, j, Purpose.POLICY_INIT).standard_normal(toy.D, np.float32)
+        np.testing.assert_allclose(members[j].theta, given.theta + 0.01 * z, rtol=1e-6)
+    assert all(member.moments is given.moments for member in members)
 
 
 def test_members_start_differently():
