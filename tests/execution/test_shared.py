@@ -9,7 +9,15 @@ import tempfile
 import numpy as np
 import pytest
 
-from nses.execution.shared import ALIGNMENT, Field, anonymous_file, map_arrays, size_of
+from nses.execution.shared import (
+    ALIGNMENT,
+    LARGE,
+    Field,
+    anonymous_file,
+    map_arrays,
+    size_of,
+    zeros,
+)
 
 FIELDS: list[Field] = [
     ("bytes", "u1", (3,)),
@@ -22,6 +30,25 @@ FIELDS: list[Field] = [
 def fill(arrays: dict[str, np.ndarray]) -> None:
     for array in arrays.values():
         array.reshape(-1)[:] = np.arange(array.size) % 250
+
+
+@pytest.mark.parametrize("rows", [0, 3, LARGE // 16])
+def test_zeros_can_be_written_and_are_alone(rows: int):
+    a, b = zeros("f8", (rows, 2)), zeros("f8", (rows, 2))
+    a[:] = 1.0
+    assert (a.sum(), b.sum()) == (2.0 * rows, 0.0)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs /proc")
+def test_large_zeros_take_memory_only_where_they_are_written():
+    def resident() -> int:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * mmap.PAGESIZE
+
+    before = resident()
+    a = zeros("f8", (4 * LARGE,))
+    a[:: LARGE // 8] = 1.0  # 32 pages, which huge pages would turn into 64 MB
+    assert resident() - before < 2 * LARGE
 
 
 def test_what_one_mapping_writes_another_reads():

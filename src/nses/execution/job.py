@@ -18,7 +18,7 @@ from nses.core.noise import Table, perturb, row_of
 from nses.core.traces import Trace
 from nses.core.values import Candidates, Floats, Vector
 from nses.execution.runner import Plan, Runner
-from nses.execution.shared import Field
+from nses.execution.shared import Field, zeros
 from nses.rollouts.episode import Episode
 from nses.rollouts.policies import check_theta
 
@@ -198,7 +198,7 @@ COLUMNS = [name for name, _, _ in _row_fields(0, 0, 0)]
 
 def empty_rows(n: int, plan: Plan) -> Rows:
     fields = _row_fields(n, plan.moments_size, plan.behavior_size)
-    return rows_in({name: np.zeros(shape, dtype) for name, dtype, shape in fields})
+    return rows_in({name: zeros(dtype, shape) for name, dtype, shape in fields})
 
 
 def rows_in(memory: Memory) -> Rows:

@@ -5,6 +5,7 @@ import mmap
 import os
 import tempfile
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 Field = tuple[str, str, tuple[int, ...]]  # name, dtype, shape
 
 ALIGNMENT = 64
+LARGE = 1 << 22  # bytes
 
 
 def anonymous_file(size: int, content: bytes = b"") -> int:
@@ -42,6 +44,20 @@ def map_arrays(descriptor: int, fields: Iterable[Field]) -> dict[str, NDArray[An
         arrays[name] = np.frombuffer(memory, dtype, count, offset).reshape(shape)
         offset += _span((name, dtype, shape))
     return arrays
+
+
+def zeros(dtype: str, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Zeros of which few may be written: only the pages that are written cost time and memory.
+
+    NumPy asks for huge pages for large arrays, and clearing one takes as long as merging many rows.
+    """
+    size = np.dtype(dtype).itemsize * math.prod(shape)
+    if size < LARGE or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return np.zeros(shape, dtype)
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError):  # a kernel without huge pages
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype).reshape(shape)
 
 
 def _span(field: Field) -> int:
