@@ -9,6 +9,7 @@ import importlib
 import sys
 
 from benchmarks import atari, bodies, experiments, foundation
+from benchmarks.nodes import measures as nodes
 from benchmarks.scaling import measures as scaling
 from benchmarks.table import HEAD, keep, line_of
 
@@ -18,6 +19,7 @@ TOPICS = {
     "atari": atari.MEASURES,
     "experiments": experiments.MEASURES,
     "cluster": scaling.MEASURES,
+    "ray": nodes.MEASURES,
 }
 # Programs with arguments of their own:
 TRIALS = ("fuzz", "soak", "mutants", "against", "defaults", "search")
