@@ -1,4 +1,5 @@
 import json
+import sys
 
 import pytest
 
@@ -8,7 +9,7 @@ from nses.experiment.runs.run import load
 from nses.experiment.runs.storage import CheckpointRefused
 from nses.experiment.settings.config import changed
 from nses.experiment.showing.report import write_run_report
-from pretended import pretend, record, write_metrics
+from pretended import make_run, pretend, record, write_metrics
 
 
 @pytest.fixture
@@ -58,3 +59,31 @@ def test_records_can_be_read_by_name(run):
     assert [r["generation"] for r in run.metrics] == [1, 4]
     assert run.metrics[0]["failed"] == 0
     assert read_metrics(run.path / "metrics.jsonl")[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("program", "shown"),
+    [
+        ("/somewhere/bin/nses", "nses"),
+        ("/somewhere/nses/__main__.py", "nses"),
+        ("my program.py", "'my program.py'"),
+    ],
+)
+def test_the_command_that_is_recorded_can_be_typed_again(tmp_path, monkeypatch, program, shown):
+    monkeypatch.setattr(sys, "argv", [program, "train", "a task"])
+    assert make_run(tmp_path / "run", [1.0]).command == f"{shown} train 'a task'"
+
+
+def test_an_older_run_names_its_axes_after_its_settings(run):
+    older = rewrite(run, drawn={})
+    assert [older.facts.label(i) for i in (0, 1)] == ["final x", "final y"]
+    unknown = rewrite(run, drawn={}, own_task=True)
+    assert unknown.facts.label(1) == "behavior 1"
+
+
+@pytest.mark.parametrize(
+    "drawn", [7, {"scene": {"walls": [[1]]}}, {"labels": 3}, {"scene": {"start": [0, 1e300]}}]
+)
+def test_a_scene_that_nobody_can_draw_is_refused(run, drawn):
+    with pytest.raises(CheckpointRefused, match="not the configuration of a run"):
+        rewrite(run, drawn=drawn)

@@ -182,17 +182,24 @@ def write_config(
         "versions": current_versions(),
         "starts": list(starts),
         "sources": facts.sources,
-        "command": shlex.join(sys.argv),
+        "command": _command(),
         "resumed": [],
     }
     _write(path, document)
+
+
+def _command() -> str:
+    """The command line, to type again: as `nses`, however that was started."""
+    program, *others = sys.argv or [""]
+    ours = Path(program).name == "nses" or Path(program).parts[-2:] == ("nses", "__main__.py")
+    return shlex.join(["nses" if ours else program, *others])
 
 
 def note_resumption(path: Path, config: Config, generation: int) -> None:
     """Record the changed settings, and the versions with which the run continues."""
     document = _read(path)
     document["config"] = _stored(config)
-    versions, command = current_versions(), shlex.join(sys.argv)
+    versions, command = current_versions(), _command()
     document.setdefault("resumed", []).append(
         {"generation": generation, "versions": versions, "command": command}
     )

@@ -16,10 +16,13 @@ MEDIAN_WIDTH, RUN_WIDTH, THIN = 2.5, 1.3, 0.9  # of lines, in pixels of a page
 BAND, RUN = 0.18, 0.75  # opacity of an interval, and of one run among many
 
 LUCKY = (
-    "The best score so far is the maximum of noisy means, so it is too optimistic, unless an "
-    "evaluation plays all starts of an episode."
+    "Candidates: the mean of their returns. The best score so far is the maximum of noisy means, "
+    "so it is too optimistic, unless an evaluation plays all starts of an episode."
 )
-EXACT = "The best score so far is exact: the mean over all starts of an episode."
+EXACT = (
+    "Candidates: the mean of their returns. The best score so far is exact: the mean over all "
+    "starts of an episode."
+)
 MEDIANS = (
     "Median over the runs and its bootstrapped 95 % interval; dashed where some runs have not got "
     "that far."
@@ -110,7 +113,7 @@ def learning_of(story: Story, axis: str) -> Chart:
     """The returns of one run, with a line per member."""
     x = story.column(axis)
     lines = (
-        Line("mean of the candidates", FAINT, x, story.column("return_mean")),
+        Line("candidates", FAINT, x, story.column("return_mean")),
         *_members(story, x),
         Line("best so far", INK, x, story.column("best"), MEDIAN_WIDTH, steps=True),
     )
