@@ -2,12 +2,14 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from benchmarks.nodes.cluster import cluster_of_two, namespaces
 
 import nses
 from clusters import Cluster, needs_ray, two_nodes
@@ -139,3 +141,20 @@ def test_without_a_cluster_a_local_one_is_started_on_loopback_and_nothing_is_lef
         "point-trap", run_dir=tmp_path / "serial", backend="serial", **{**QUICK, "generations": 30}
     )
     assert nses.load(tmp_path / "run").digest == serial.digest
+
+
+@pytest.mark.skipif(not namespaces(), reason="network namespaces are not allowed here")
+def test_p9_a_run_goes_on_when_the_link_to_a_node_is_cut(tmp_path: Path, launch: Any):
+    with cluster_of_two(apart=True) as cluster:
+        words = [*PLAIN, "--backend", "ray", "--ray-address", cluster.address]
+        argv = [*cluster.enter, sys.executable, "-m", "nses", "train", "point-trap", *words]
+        argv += ["--generations", "300", "--run-dir", str(tmp_path / "run")]
+        environment = {**os.environ, **cluster.environment}
+        program = launch(argv, stdout=subprocess.DEVNULL, env=environment)
+        wait_until(lambda: generations(tmp_path / "run") >= 3, program)
+        cluster.tell("cut")
+        assert program.wait(4 * SOON) == 0
+    whole = nses.train(
+        "point-trap", run_dir=tmp_path / "whole", backend="serial", **{**QUICK, "generations": 300}
+    )
+    assert nses.load(tmp_path / "run").digest == whole.digest
