@@ -96,10 +96,11 @@ def behavior(folder: Path, printed: str) -> None:
 
 
 def policy(folder: Path, printed: str) -> None:
-    assert len(re.findall(r"-?\d+\.\d*", printed)) == 5  # returns
+    assert "linear:Linear: 12 parameters; it has no memory" in printed
+    assert "over 5 fresh episodes" in printed
     document = json.loads((folder / "runs/point-trap/nsra-es/seed-0/config.json").read_text())
     assert document["config"]["workers"] == 2
-    assert document["own_policy"].endswith("Linear")
+    assert document["config"]["policy_class"] == "linear:Linear"
 
 
 def algorithm(folder: Path, printed: str) -> None:

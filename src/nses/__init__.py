@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from nses.rollouts.behaviors import Behavior
     from nses.rollouts.conformance import check_task
     from nses.rollouts.policies import Policy
+    from nses.rollouts.policies.pytorch import TorchPolicy
     from nses.rollouts.policy_conformance import check_policy
     from nses.rollouts.tasks.catalog import make_task
     from nses.rollouts.tasks.task import Task
@@ -72,6 +73,7 @@ _HOMES = {
     "StopTraining": "nses.errors",
     "Strategy": "nses.experiment.strategy",
     "Task": "nses.rollouts.tasks.task",
+    "TorchPolicy": "nses.rollouts.policies.pytorch",
     "centered_ranks": "nses.core.ranks",
     "compare": "nses.experiment.compare",
     "check_policy": "nses.rollouts.policy_conformance",
@@ -89,7 +91,8 @@ _HOMES = {
 __all__ = [  # noqa: RUF022  (grouped by use)
     "train", "load", "resume", "evaluate", "compare", "Run", "Comparison", "StopTraining",
     "Strategy", "Search", "Start", "State", "search_of", "recipe", "Config",
-    "make_task", "Task", "Behavior", "Policy", "Moments", "check_task", "check_policy",
+    "make_task", "Task", "Behavior", "Moments", "check_task",
+    "Policy", "TorchPolicy", "check_policy",
     "ALGORITHMS", "Algorithm", "Hyperparameters", "centered_ranks", "novelty",
     "errors",
 ]  # fmt: skip

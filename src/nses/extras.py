@@ -14,6 +14,7 @@ EXTRAS = {
     "video": "imageio_ffmpeg",
     "tensorboard": "tensorboard",
     "onnx": "onnxruntime",
+    "torch": "torch",
 }
 
 

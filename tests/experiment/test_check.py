@@ -19,3 +19,17 @@ def test_m13_nses_check_says_whether_a_task_is_sound(capsys, task, code, said):
     assert main(["check", task, *steps]) == code
     out, err = capsys.readouterr()
     assert said in " ".join((out + err).split())
+
+
+@pytest.mark.parametrize(
+    ("network", "code", "said"),
+    [
+        ("networks:Echo", 0, "networks:Echo: 12 parameters; it remembers earlier steps"),
+        ("networks:nothing", 2, "nothing(6, 2) returned 'nothing'"),
+        ("networks:TWO_TO_ONE", 2, "observation_size is 2; make it 6"),
+    ],
+)
+def test_nses_check_says_whether_a_network_of_ones_own_is_sound(capsys, network, code, said):
+    assert main(["check", "point", "--policy-class", network]) == code
+    out, err = capsys.readouterr()
+    assert said in " ".join((out + err).split())

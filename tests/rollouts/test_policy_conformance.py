@@ -215,6 +215,63 @@ class Holding(Linear):
         self.lock = threading.Lock()
 
 
+class Explodes(Linear):
+    """Sound at first; what it remembers grows too fast."""
+
+    def bind(self, theta, moments):
+        state = np.ones(2, np.float32)
+
+        def respond(x):
+            with np.errstate(over="ignore"):
+                state[:] *= np.float32(1e9)
+            return state
+
+        return respond
+
+
+class GrowsLonger(Linear):
+    """Returns all that it has seen."""
+
+    def bind(self, theta, moments):
+        seen = []
+
+        def respond(x):
+            seen.append(x[0] if len(seen) < 10 else 0.0)
+            return np.array(seen[:2] if len(seen) < 10 else seen, np.float32)
+
+        return respond
+
+
+class Episodic(Linear):
+    """Steps that only a long episode reaches depend on the episodes before it."""
+
+    def bind(self, theta, moments):
+        steps = 0
+
+        def respond(x):
+            nonlocal steps
+            steps += 1
+            late = next(clock) if steps > 20 else 0
+            return np.full(2, late, np.float32)
+
+        return respond
+
+
+class LearnsLate(Linear):
+    """Changes its parameters, but not at once."""
+
+    def bind(self, theta, moments):
+        steps = 0
+
+        def respond(x):
+            nonlocal steps
+            steps += 1
+            theta[0] += steps == 20
+            return np.zeros(2, np.float32)
+
+        return respond
+
+
 class Forgetful(Linear):
     """Loses on its way what its outputs depend on."""
 
@@ -248,6 +305,10 @@ BROKEN_POLICIES = {
     OneOutputMoreWithEveryMoment: r"for any moments.*got shape \(2,\).*\(4,\)",
     WrongMoments: r"bind\(theta, moments\)\(observation\) must work.*shapes",
     Holding: r"cloudpickle must be able to send the policy.*cannot pickle",
+    Explodes: r"finite outputs, got \[inf, inf\].*at step 5 of an episode",
+    GrowsLonger: r"same number of outputs.*\(1,\) at first and \(2,\) at step 2 of an episode",
+    Episodic: r"begin every episode anew.*at step 21 of one episode.*reset what it remembers",
+    LearnsLate: r"must not modify theta",
     Forgetful: r"made by cloudpickle, as for the workers, must give the same outputs",
 }
 

@@ -1,4 +1,4 @@
-"""nses check: check that a task is sound."""
+"""nses check: check that a task is sound, and a policy for it."""
 
 from dataclasses import asdict, dataclass
 from typing import Annotated
@@ -21,6 +21,8 @@ class Arguments:
     """Which entries of the observation to use, if it is a Dict or Tuple: KEY,KEY or 0,1."""
     imports: Modules = ()
     """A module to import first, which may register environments; can be given several times."""
+    policy_class: str | None = None
+    """A network of your own to check as well, as in 'nses train'."""
     deadline: float = 300.0
     """Seconds after which the environment counts as hanging."""
 
@@ -34,6 +36,6 @@ def command(argv: list[str]) -> int:
 
     settings = {name: value for name, value in asdict(given).items() if name != "task"}
     config = changed(recipe(given.task, "laptop", "nsra-es"), settings)
-    lines = check(task_of(config), config.deadline)
+    lines = check(task_of(config), config.deadline, config.policy_class)
     terminal().print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
     return 0

@@ -51,7 +51,7 @@ def command(argv: list[str]) -> int:
     from nses.experiment.settings.stopping import STOPS
 
     run = load(given.run)
-    run.task()
+    run.refuse_without()
     as_before = {"backend": "auto", "deadline": 0.0, "checkpoint_seconds": -1.0}
     settings = {
         name: value_of(name, value) if name in STOPS else value

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from nses.core.values import State
 from nses.errors import CheckpointRefused, StorageFailed, UsageError
-from nses.execution.versions import current_versions
 from nses.experiment.runs import checkpoint
 from nses.experiment.runs.document import (
     CONFIG,
     note_resumption,
     spaces_of,
+    versions_now,
     write_config,
 )
 from nses.experiment.runs.endings import ARCHIVE, BEST, has_ended, mend_archive
@@ -27,6 +27,7 @@ from nses.experiment.settings.build import reference_of, refuse_pixels, with_net
 from nses.experiment.settings.config import Config, differences, from_dict
 from nses.experiment.settings.stopping import stop_of
 from nses.rollouts.policies import Policy
+from nses.rollouts.policies.pytorch import TorchPolicy
 from nses.rollouts.reference import Reference
 from nses.rollouts.tasks.task import Task
 
@@ -54,8 +55,8 @@ def settled(directory: Path, config: Config, task: Task, chosen: bool, own: bool
     `chosen` tells that the task brings its behavior, `own` that the policy is a user's.
     """
     if os.path.lexists(directory / CONFIG):
-        unsaid = config.network == "auto"
-        return replace(config, network=load(directory).config.network) if unsaid else config
+        seen = config.network == "auto" and load(directory).config.network == "conv"
+        return replace(config, network="conv") if seen else config
     if not chosen:
         refuse_pixels(config, task)
     return config if own else with_network(config, task.facts)
@@ -86,7 +87,7 @@ def begin_or_continue(
             f"{directory} already has {done} generations, more than the {config.generations} "
             "asked for; give another --run-dir (run_dir=...) for a shorter run."
         )
-    now = current_versions()
+    now = versions_now()
     for name, version in run.versions.items():
         if now.get(name) != version:
             log.warning(
@@ -122,7 +123,7 @@ def _begin(directory: Path, config: Config, task: Task, own: bool, policy: Polic
         _refuse_another(directory, _differences(config, task, policy, load(directory)))
     if config.start_from is not None:
         _start_from(config.start_from, directory, config, task, policy)
-    write_config(directory, config, task.facts, own, _name_of(policy), task.starts)
+    write_config(directory, config, task.facts, own, _object_name(config, policy), task.starts)
 
 
 def _start_from(
@@ -131,7 +132,7 @@ def _start_from(
     """Keep the policy to begin with, and the reference batch that it has learned with."""
     there, which = place_of(text)
     source = load(there)
-    check_fit(source, config, task.facts, _name_of(policy))
+    check_fit(source, config, task.facts, _object_name(config, policy))
     if source.own_policy:
         source = load(there, policy)
     if source.reference is not None:
@@ -174,9 +175,9 @@ def reference_for(directory: Path, config: Config, task: Task, begun: bool) -> R
 def _differences(config: Config, task: Task, policy: Policy | None, run: Run) -> list[str]:
     """Differences in settings, policy and spaces that make it another run, a line each."""
     lines = differences(config, run.config)
-    if (policy is None) != (not run.own_policy):
-        ours, theirs = _name_of(policy) or "built-in", run.own_policy or "built-in"
-        lines.append(f"policy: {ours} given, {theirs} stored")
+    ours, theirs = _object_name(config, policy), run.own_policy
+    if (not ours) != (not theirs):
+        lines.append(f"policy: {ours or 'built-in'} given, {theirs or 'built-in'} stored")
     here, there = spaces_of(task.facts), spaces_of(run.facts)
     return lines + [
         f"{name} space: {here[name]} now, {there[name]} stored"
@@ -185,9 +186,11 @@ def _differences(config: Config, task: Task, policy: Policy | None, run: Run) ->
     ]
 
 
-def _name_of(policy: Policy | None) -> str:
-    kind = type(policy)
-    return "" if policy is None else f"{kind.__module__}.{kind.__qualname__}"
+def _object_name(config: Config, policy: Policy | None) -> str:
+    """The class of a policy that was passed as an object; empty if the configuration names it."""
+    kind = type(policy.module if isinstance(policy, TorchPolicy) else policy)
+    passed = policy is not None and config.policy_class is None
+    return f"{kind.__module__}.{kind.__qualname__}" if passed else ""
 
 
 def _refuse_unreadable(run: Run) -> None:

@@ -28,7 +28,7 @@ from nses.experiment.runs.endings import write_ending
 from nses.experiment.runs.journal import Journal
 from nses.experiment.runs.place import absolute, same_place
 from nses.experiment.runs.saving import Checkpoints
-from nses.experiment.settings.build import policy_of, search_of, task_of
+from nses.experiment.settings.build import own_policy_of, policy_of, search_of, task_of
 from nses.experiment.settings.config import Config, changed
 from nses.experiment.settings.keywords import AlgorithmName, Keywords, RecipeName
 from nses.experiment.settings.memory import check_memory, warn_of_memory
@@ -39,6 +39,7 @@ from nses.experiment.variations import returns_in_variations
 from nses.experiment.verbs import Run, load
 from nses.rollouts.episode import Interrupted
 from nses.rollouts.policies import Policy
+from nses.rollouts.policies.own import Network, name_of
 from nses.rollouts.policy_conformance import check_policy
 from nses.rollouts.sources import source_of
 from nses.rollouts.tasks.gymnasium import is_ours
@@ -58,7 +59,7 @@ def train(
     recipe: RecipeName = "laptop",
     run_dir: str | Path | None = None,
     listener: Listener | None = None,
-    policy: Policy | None = None,
+    policy: Network | None = None,
     progress: bool = False,
     **settings: Unpack[Keywords],
 ) -> Run:
@@ -68,7 +69,9 @@ def train(
     line of metrics.jsonl. If it raises nses.StopTraining, the run stops there with a checkpoint and
     is returned; `resume` continues it exactly. `progress` shows a bar, in a notebook as well.
     Ctrl-C raises nses.errors.Stopped, a KeyboardInterrupt, when all that was finished is on disk.
-    A `policy` of your own replaces the network, whose settings are then ignored.
+    A `policy` of your own replaces the network, whose settings are then ignored: an object, or a
+    class or function that makes one from (observation_size, outputs), or its name. A run records
+    the name of a class that can be imported, as `policy_class`, and finds it again.
     Every setting of `nses train --help` is a keyword. If `run_dir` already holds the same run,
     it is continued; if it holds another one, CheckpointRefused says how they differ.
     """
@@ -83,6 +86,10 @@ def train(
     if run_dir is not None:
         given["run_dir"] = str(run_dir)
     config = changed(base, given)
+    if policy is not None and config.policy_class is not None:
+        raise UsageError("give either policy or policy_class, not both.")
+    if named := name_of(policy):
+        config, policy = replace(config, policy_class=named), None
     with watched(config, listener, progress) as both:
         return pursue(config, None if isinstance(task, str) else task, both, policy)
 
@@ -91,7 +98,7 @@ def resume(
     run_dir: str | Path,
     task: Task | None = None,
     listener: Listener | None = None,
-    policy: Policy | None = None,
+    policy: Network | None = None,
     progress: bool = False,
     **settings: Unpack[Keywords],
 ) -> Run:
@@ -100,8 +107,7 @@ def resume(
     If it was trained with a Task or Policy object of your own, pass that again.
     """
     run = load(run_dir, policy)
-    run.task(task)
-    policy = run.user_policy
+    run.refuse_without(task)
     config = changed(run.config, {k: v for k, v in settings.items() if v is not None})
     with watched(config, listener, progress) as both:
         return pursue(config, task, both, policy)
@@ -111,7 +117,7 @@ def pursue(
     config: Config,
     own: Task | None = None,
     listener: Listener | None = None,
-    policy: Policy | None = None,
+    policy: Network | None = None,
 ) -> Run:
     """Bring a run to its last generation: begin it, or continue from its newest checkpoint.
 
@@ -121,20 +127,19 @@ def pursue(
     config = replace(config, run_dir=str(given))
     with same_place():
         _pursue(config, absolute(given), own, policy, listener or _ignore)
-    return load(given, policy)
+    return load(given, config.policy_class if policy is None else policy)
 
 
 def _pursue(
-    config: Config, directory: Path, own: Task | None, policy: Policy | None, listener: Listener
+    config: Config, directory: Path, own: Task | None, brought: Network | None, listener: Listener
 ) -> None:
     """`directory` is absolute: environments may change the working one. Users see run_dir."""
     task = task_of(config, own)
     config = replace(config, distance=task.distance)
     task = _looked_at(task, config)  # finds a broken task before anything is written
+    policy = own_policy_of(config, task.facts, brought)
     if policy is not None:
-        check_policy(policy, task)
-        sources = task.facts.sources | source_of(policy)
-        task = task.knowing(replace(task.facts, sources=sources))
+        task = _checked(policy, task)
     config = settled(directory, config, task, own is not None, policy is not None)
     check_memory(config, task, policy)
     with ExitStack() as stack:
@@ -189,6 +194,13 @@ def _looked_at(task: Task, config: Config) -> Task:
             task.name, found.difference,
         )  # fmt: skip
     return task.knowing(found.facts)
+
+
+def _checked(policy: Policy, task: Task) -> Task:
+    """The task, which also knows the source of a user's own policy; UsageError if that is wrong."""
+    check_policy(policy, task)
+    sources = task.facts.sources | source_of(policy)
+    return task.knowing(replace(task.facts, sources=sources))
 
 
 def _stopped_by(listener: Listener, state: State, record: dict[str, Any]) -> bool:

@@ -19,7 +19,7 @@ from nses.experiment.showing.info import facts_of
 from nses.experiment.showing.markup import element
 from nses.experiment.showing.plots import Figure
 from nses.experiment.showing.report import write_run_report
-from nses.rollouts.policies import Policy
+from nses.rollouts.policies.own import Network
 from nses.rollouts.tasks.task import Task
 from nses.words import short
 
@@ -123,9 +123,10 @@ def _said(fact: object) -> str:
     return short(fact) if isinstance(fact, float) else str(fact)
 
 
-def load(directory: str | Path, policy: Policy | None = None) -> Run:
+def load(directory: str | Path, policy: Network | None = None) -> Run:
     """The run in a directory. If it was trained with a policy of your own, pass that to use it.
 
-    `policy` must be the same as in training. Looking at the numbers of a run does not need it.
+    `policy` must be the same as in training, or its name, `module:attribute`. Looking at the
+    numbers of a run does not need it.
     """
     return Run(**vars(stored.load(directory, policy)))

@@ -1,5 +1,7 @@
 """Check that a user's own policy can be trained; the first violation raises a UsageError."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,8 +14,11 @@ from nses.rollouts.policies import Policy
 from nses.rollouts.spaces import input_of, output_of
 from nses.rollouts.tasks.task import Task
 
+STEPS = 30  # of an episode of random observations
+
 Vector = NDArray[np.float32]
 Floats = NDArray[np.float64]
+Floating = NDArray[np.floating[Any]]
 
 
 def check_policy(policy: Policy, task: Task | None = None) -> None:
@@ -30,6 +35,7 @@ def check_policy(policy: Policy, task: Task | None = None) -> None:
     rng = generator(0, 0, 0, Purpose.EPISODE)
     moments, x, other_x = initial(size), rng.standard_normal(inputs), rng.standard_normal(inputs)
     _check_pure(policy, theta, moments, x, other_x)
+    _check_episode(policy, theta, moments)
 
     sums = x + other_x, x * x + other_x * other_x
     seen = moments.merge(Moments(2, *(of_all[:size] for of_all in sums)))
@@ -47,6 +53,17 @@ def check_policy(policy: Policy, task: Task | None = None) -> None:
     if task is not None:
         facts = task.facts
         check_shapes(policy, input_of(facts.observation_space), output_of(facts.action_space))
+
+
+def remembers(policy: Policy) -> bool:
+    """Whether the outputs of a sound policy depend on earlier steps of the episode."""
+    theta, moments = _initial_theta(policy, policy.size), initial(policy.moments_size)
+    X = generator(0, 0, 0, Purpose.EPISODE).standard_normal((STEPS, policy.observation_size))
+    outputs = _episode(policy, theta, moments, X)
+    return any(
+        not np.array_equal(y, _respond(policy, theta, moments, x))
+        for x, y in zip(X, outputs, strict=True)
+    )
 
 
 def _initial_theta(policy: Policy, d: int) -> Vector:
@@ -103,18 +120,56 @@ def _check_pure(
         )
 
 
-def _respond(policy: Policy, theta: Vector, moments: Moments, x: Floats) -> NDArray[np.floating]:
+def _check_episode(policy: Policy, theta: Vector, moments: Moments) -> None:
+    """What is remembered may break later steps; an episode must not change the next one."""
+    rng = generator(0, 0, 0, Purpose.EPISODE)
+    X = rng.standard_normal((STEPS, policy.observation_size))
+    before, kept = _episode(policy, theta, moments, X), theta.copy()
+    again = _episode(policy, theta, moments, X)
+    if not np.array_equal(theta, kept):
+        raise UsageError("the policy must not modify theta; work on a copy.")
+    for step, (y, now) in enumerate(zip(before, again, strict=True), start=1):
+        if not np.array_equal(y, now):
+            raise UsageError(
+                "the policy must begin every episode anew, but for the same observations it gave "
+                f"{short(y)} at step {step} of one episode and {short(now)} at step {step} of the "
+                "next; reset what it remembers in bind."
+            )
+
+
+def _episode(policy: Policy, theta: Vector, moments: Moments, X: Floats) -> list[Floating]:
+    """The outputs for some observations, the first of which alone was checked before."""
+    respond, outputs = policy.bind(theta, moments), []
+    for step, x in enumerate(X, start=1):
+        where = f" at step {step} of an episode"
+        with calling(f"policy.bind(theta, moments)(observation){where}"):
+            y = respond(x)
+        outputs.append(_checked(y, x, where))
+        if y.shape != outputs[0].shape:
+            raise UsageError(
+                "the policy must return the same number of outputs at every step, got shape "
+                f"{outputs[0].shape} at first and {y.shape}{where}."
+            )
+    return outputs
+
+
+def _respond(policy: Policy, theta: Vector, moments: Moments, x: Floats) -> Floating:
     with calling("policy.bind(theta, moments)(observation)"):
         y = policy.bind(theta, moments)(x)
+    return _checked(y, x)
+
+
+def _checked(y: Any, x: Floats, where: str = "") -> Floating:
+    """A copy of an output."""
     if not isinstance(y, np.ndarray) or y.ndim != 1 or y.dtype.kind != "f":
         kind = getattr(y, "dtype", type(y).__name__)
         raise UsageError(
             "a policy must give a float vector, one number per action dimension or choice, "
-            f"got {kind} of shape {np.shape(y)}."
+            f"got {kind} of shape {np.shape(y)}{where}."
         )
     if not np.isfinite(y).all():
         raise UsageError(
             f"a policy with fresh parameters must give finite outputs, got {short(y)} for the "
-            f"observation {short(x)}."
+            f"observation {short(x)}{where}."
         )
     return y.copy()

@@ -8,7 +8,16 @@ from typing import Any
 
 import gymnasium as gym
 
-LIBRARIES = {"nses", "gymnasium", "builtins", "typing", "abc"}  # a run records their versions
+from nses.rollouts.policies.pytorch import TorchPolicy
+
+LIBRARIES = {
+    "nses",
+    "gymnasium",
+    "torch",
+    "builtins",
+    "typing",
+    "abc",
+}  # a run records their versions
 PARTS = ("environment", "behavior", "policy")  # each may be a user's own
 LARGEST = 16 << 20  # bytes; larger files are skipped
 
@@ -23,8 +32,9 @@ def sources_of(environment: gym.Env[Any, Any], probe: Any) -> dict[str, str]:
 
 
 def source_of(policy: object) -> dict[str, str]:
-    """The same for a user's own policy."""
-    digest = _digest(_files(type(policy).__mro__))
+    """The same for a user's own policy, or the parts of a torch module."""
+    parts = policy.module.modules() if isinstance(policy, TorchPolicy) else [policy]
+    digest = _digest(_files(kind for part in parts for kind in type(part).__mro__))
     return {"policy": digest} if digest else {}
 
 

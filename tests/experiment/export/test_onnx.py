@@ -23,6 +23,7 @@ from nses.experiment.export.onnx import (
     random_observations,
 )
 from nses.rollouts.policies.conv import Conv
+from nses.rollouts.policies.gru import GRU
 from nses.rollouts.policies.mlp import MLP
 
 onnx = pytest.importorskip("onnx", reason="needs the extra onnx")
@@ -221,6 +222,40 @@ def test_without_the_extra_the_message_names_it(run, monkeypatch):
 def test_an_unknown_policy_is_refused(run):
     with pytest.raises(ValueError, match="policy must be best"):
         export(run, "worst")
+
+
+@pytest.mark.parametrize(("task", "hidden"), [("point", (3,)), ("CartPole-v1", (4, 5, 3))])
+def test_a_gru_has_its_state_as_input_and_output(task, hidden, tmp_path):
+    run = train(task, tmp_path, network="gru", hidden=hidden, max_steps=20, generations=1)
+    exported = export(run, checked=50)
+    assert exported.difference < TOLERANCE[GRU]
+    session, policy, units = session_of(run), run.policy(), hidden[-1]
+    state = np.zeros((1, units), np.float32)
+    for observation in random_observations(run, 20):
+        feed = feed_of(run.facts.observation_space, [observation]) | {"state": state}
+        action, state = session.run(["action", "next_state"], feed)
+        np.testing.assert_allclose(action[0], policy(observation), atol=1e-5)
+    card = exported.card.read_text()
+    assert f"state = np.zeros((1, {units}), np.float32)" in card
+    assert "a gated recurrent unit" in card
+
+
+def test_a_gru_whose_file_loses_its_memory_is_refused(tmp_path, monkeypatch):
+    def forgets(graph, policy, theta, moments, x, state):
+        lost = graph.add("Mul", state, np.zeros(1, np.float32))
+        return gru_of(graph, policy, theta, moments, x, lost)
+
+    gru_of = module.gru_of
+    monkeypatch.setattr(module, "gru_of", forgets)
+    run = train("point", tmp_path, network="gru", hidden=(3,), max_steps=20, generations=1)
+    with pytest.raises(ValueError, match="does not act like the policy"):
+        export(run)
+
+
+def test_a_network_of_ones_own_is_refused_by_name(tmp_path):
+    run = train("point", tmp_path, policy_class="networks:Echo", max_steps=20, generations=1)
+    with pytest.raises(ValueError, match="policy of your own, networks:Echo"):
+        export(run)
 
 
 @pytest.mark.slow

@@ -48,7 +48,7 @@ def departures(run: Run) -> str:
     config = run.config
     if config.algorithm not in quoted(config.task):
         return "the paper has no such result"
-    if run.own_task or run.own_policy:
+    if run.own_task or run.own_policy or config.policy_class:
         return "a task or a policy of your own"
     original = to_dict(recipe(config.task, "paper", config.algorithm))
     own = changes_of(replace(config, recipe="paper"))

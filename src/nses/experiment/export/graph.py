@@ -7,13 +7,17 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from nses.core.moments import CLIP
+from nses.core.moments import CLIP, Moments
 from nses.rollouts.native.convolution import UNITS, padding
+from nses.rollouts.policies import standardization
 from nses.rollouts.policies.conv import Conv
+from nses.rollouts.policies.gru import GRU
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.spaces import Leaf, input_of, leaves, output_of
 
 INPUT, OUTPUT, ACTION = "observation", "output", "action"
+STATE, NEXT_STATE = "state", "next_state"
+ACTIVATIONS = {"tanh": "Tanh", "relu": "Relu"}
 
 
 class Graph:
@@ -94,16 +98,51 @@ def mlp_of(
     std: NDArray[np.float64],
     x: str,
 ) -> str:
-    if std.size:  # in float64, like the compiled code
-        x = graph.add("Div", graph.add("Sub", x, mean), std)
-        x = graph.add("Clip", x, np.array(-CLIP), np.array(CLIP))
-    x, start = graph.cast(x, np.float32), 0
+    x, start = standardized(graph, x, mean, std), 0
     for i, o in zip(policy.sizes, policy.sizes[1:], strict=False):
         W, b = theta[start : start + i * o].reshape(i, o), theta[start + i * o :][:o]
         x, start = graph.add("Gemm", x, W, b), start + (i + 1) * o
         if start < theta.size:
-            x = graph.add({"tanh": "Tanh", "relu": "Relu"}[policy.activation], x)
+            x = graph.add(ACTIVATIONS[policy.activation], x)
     return x
+
+
+def gru_of(
+    graph: Graph,
+    policy: GRU,
+    theta: NDArray[np.float32],
+    moments: Moments,
+    x: str,
+    state: str,
+) -> str:
+    """Adds the next state by its name."""
+    layers, start = [], 0
+    for i, o in policy.layers:
+        layers.append((theta[start:][: i * o].reshape(i, o), theta[start + i * o :][:o]))
+        start += (i + 1) * o
+    *front, gating, renewing, last = layers
+    mean, std = standardization(moments, policy.observation_size, policy.normalize)
+    x = standardized(graph, x, mean, std)
+    for layer in front:
+        x = graph.add(ACTIVATIONS[policy.activation], graph.add("Gemm", x, *layer))
+    joined = graph.add("Concat", x, state, axis=1)
+    gates = graph.add("Sigmoid", graph.add("Gemm", joined, *gating))
+    r, z = (
+        graph.add("Gather", gates, np.arange(policy.units) + policy.units * which, axis=1)
+        for which in (0, 1)
+    )
+    joined = graph.add("Concat", x, graph.add("Mul", r, state), axis=1)
+    new = graph.add("Tanh", graph.add("Gemm", joined, *renewing))
+    kept = graph.add("Mul", z, graph.add("Sub", state, new))  # z h + (1 - z) g = g + z (h - g)
+    return graph.add("Gemm", graph.add("Add", new, kept, name=NEXT_STATE), *last)
+
+
+def standardized(graph: Graph, x: str, mean: NDArray[np.float64], std: NDArray[np.float64]) -> str:
+    """Flat observations as the inputs of a network, float32."""
+    if std.size:  # in float64, like the compiled code
+        x = graph.add("Div", graph.add("Sub", x, mean), std)
+        x = graph.add("Clip", x, np.array(-CLIP), np.array(CLIP))
+    return graph.cast(x, np.float32)
 
 
 def conv_of(graph: Graph, policy: Conv, theta: NDArray[np.float32], x: str) -> str:

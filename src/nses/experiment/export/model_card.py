@@ -20,6 +20,7 @@ from nses.experiment.showing.results import (
     in_variations,
     retest_of,
 )
+from nses.rollouts.policies.gru import GRU
 from nses.rollouts.spaces import entries, leaves
 from nses.words import short
 
@@ -143,6 +144,8 @@ def _episodes(run: Run) -> str:
 def _training(run: Run) -> str:
     if run.own_task:
         return "In Python, on a Task object; no command repeats it."
+    if run.own_policy:
+        return "In Python, with a policy object; no command repeats it."
     text = f"```console\n$ {train_command(run.config)}\n```"
     resumed = len(run.resumptions)
     if resumed:
@@ -152,18 +155,30 @@ def _training(run: Run) -> str:
 
 
 def _network(run: Run) -> str:
-    if sees_pixels(run.config, run.facts):
-        return "a convolutional network with virtual batch norm"
     config = run.config
+    if run.own_policy or config.policy_class:
+        return f"a network of its own ({config.policy_class or run.own_policy})"
+    if sees_pixels(config, run.facts):
+        return "a convolutional network with virtual batch norm"
     hidden = " × ".join(map(str, config.hidden)) or "no"
     scaled = "normalised" if config.normalize else "raw"
-    return f"an MLP on {scaled} observations, {hidden} hidden units ({config.activation})"
+    kind = "an MLP" if units_of(run) is None else "a gated recurrent unit"
+    return f"{kind} on {scaled} observations, {hidden} hidden units ({config.activation})"
+
+
+def units_of(run: Run) -> int | None:
+    """The length of the state; None for a network that remembers nothing."""
+    network = run.family
+    return network.units if isinstance(network, GRU) else None
 
 
 def _usage(run: Run, which: str) -> str:
     settings = {"max_steps": run.config.max_steps, **run.config.environment_arguments}
     arguments = [f"{name}={value!r}" for name, value in settings.items() if value is not None]
     task = f"nses.make_task({', '.join([json.dumps(run.config.task), *arguments])})"
+    network = run.config.policy_class
+    brought = f", policy={json.dumps(network)}" if network else ""
+    brought = ", policy=..." if run.own_policy else brought
     environment = "...  # that of the task" if run.own_task else f"{task}.make()"
     return f"""\
 With onnxruntime alone (`pip install onnxruntime`), for one observation or many at a time:
@@ -173,7 +188,7 @@ import numpy as np
 import onnxruntime
 
 session = onnxruntime.InferenceSession("policy.onnx", providers=["CPUExecutionProvider"])
-{_outputs(run)}, {_inputs(run)})
+{_computing(run)}
 {_step(run)}
 ```
 
@@ -182,18 +197,24 @@ With nses, from the run directory:
 ```python
 import nses
 
-policy = nses.load("RUN").policy({json.dumps(which)})
+policy = nses.load("RUN"{brought}).policy({json.dumps(which)})
 environment = {environment}
 observation, info = environment.reset(seed=0)
 action = policy(observation)
 ```"""
 
 
-def _outputs(run: Run) -> str:
-    """The call of `session.run` up to its second argument, as Python."""
+def _computing(run: Run) -> str:
+    """The lines that ask for an action, as Python."""
     names = [leaf.name for leaf in leaves(run.facts.action_space, "action")]
-    first = "action" if names == ["action"] else "*actions"
-    return f"{first}, output = session.run({json.dumps([*names, 'output'])}"
+    first, units = "action" if names == ["action"] else "*actions", units_of(run)
+    if units is None:
+        return f"{first}, output = session.run({json.dumps([*names, 'output'])}, {_inputs(run)})"
+    names += ["output", "next_state"]
+    return f"""\
+state = np.zeros((1, {units}), np.float32)  # at the beginning of every episode
+inputs = {_inputs(run)} | {{"state": state}}
+{first}, output, state = session.run({json.dumps(names)}, inputs)"""
 
 
 def _step(run: Run) -> str:

@@ -9,24 +9,32 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from nses.core.moments import Moments
 from nses.core.seeding import Purpose, generator
 from nses.errors import UsageError
 from nses.experiment.export.graph import (
     ACTION,
     INPUT,
+    NEXT_STATE,
     OUTPUT,
+    STATE,
     Graph,
     actions_of,
     conv_of,
     flat_of,
+    gru_of,
     mlp_of,
 )
 from nses.experiment.export.model_card import MODEL_CARD, model_card
+from nses.experiment.export.modules import module_of
 from nses.experiment.runs.run import Run, TrainedPolicy
 from nses.experiment.runs.storage import storing, write_atomically
 from nses.extras import needing
+from nses.rollouts.policies import Policy
 from nses.rollouts.policies.conv import Conv
+from nses.rollouts.policies.gru import GRU
 from nses.rollouts.policies.mlp import MLP
+from nses.rollouts.policies.pytorch import TorchPolicy
 from nses.rollouts.spaces import input_of, leaves, output_of
 
 if TYPE_CHECKING:
@@ -37,7 +45,7 @@ OPSET, IR = 17, 8  # every onnxruntime since 1.13 reads these
 # Of outputs, relative to the largest output of an observation if that is above 1. The network for
 # pixels itself is 2.5e-5 from exact arithmetic, because batch norm amplifies float32 rounding;
 # onnxruntime adds in another order and is up to 5e-5 from our network.
-TOLERANCE = {MLP: 1e-5, Conv: 2e-4}
+TOLERANCE = {MLP: 1e-5, GRU: 1e-5, Conv: 2e-4, TorchPolicy: 1e-4}
 CHECKED = 200  # random observations, and as many from an episode
 WIDE = 10.0  # random observations stay within ±10 unless a space has narrower bounds
 
@@ -73,22 +81,15 @@ def model_of(run: Run, which: str = "best") -> "ModelProto":
     theta, moments = run.parameters(which)
     policy = run.family
     graph = Graph()
-    if isinstance(policy, Conv):
-        y = conv_of(graph, policy, theta, graph.input(INPUT, policy.image.shape))
-    elif not isinstance(policy, MLP):
-        raise UsageError(
-            f"only the built-in networks can be exported to ONNX, but {run.path} has a policy of "
-            f"your own, {run.own_policy}."
-        )
-    else:
-        mean, std = policy.standardization(moments)
-        y = mlp_of(graph, policy, theta, mean, std, flat_of(graph, run.facts.observation_space))
-    graph.add("Identity", y, name=OUTPUT)
+    graph.add("Identity", _add_network(graph, run, policy, theta, moments), name=OUTPUT)
     size = output_of(run.facts.action_space).size
     outputs = [
         *actions_of(graph, run.facts.action_space),
         helper.make_tensor_value_info(OUTPUT, onnx.TensorProto.FLOAT, ["N", size]),
     ]
+    if isinstance(policy, GRU):
+        shape = ["N", policy.units]
+        outputs.append(helper.make_tensor_value_info(NEXT_STATE, onnx.TensorProto.FLOAT, shape))
     whole = helper.make_graph(graph.nodes, "policy", graph.inputs, outputs, graph.constants)
     model = helper.make_model(
         whole,
@@ -103,6 +104,28 @@ def model_of(run: Run, which: str = "best") -> "ModelProto":
     helper.set_model_props(model, {name: str(value) for name, value in facts.items()})
     onnx.checker.check_model(model, full_check=True)
     return model
+
+
+def _add_network(
+    graph: Graph, run: Run, policy: Policy, theta: NDArray[np.float32], moments: Moments
+) -> str:
+    """Adds the network, from the inputs of the file to outputs."""
+    space = run.facts.observation_space
+    match policy:
+        case Conv():
+            return conv_of(graph, policy, theta, graph.input(INPUT, policy.image.shape))
+        case MLP():
+            mean, std = policy.standardization(moments)
+            return mlp_of(graph, policy, theta, mean, std, flat_of(graph, space))
+        case GRU():
+            state = graph.input(STATE, (policy.units,))
+            return gru_of(graph, policy, theta, moments, flat_of(graph, space), state)
+        case TorchPolicy():
+            return module_of(graph, policy, theta, moments, flat_of(graph, space), OPSET)
+    raise UsageError(
+        f"only the built-in networks and torch modules can be exported to ONNX, but {run.path} has "
+        f"a policy of your own, {run.own_policy or run.config.policy_class}."
+    )
 
 
 def random_observations(run: Run, count: int) -> list[Any]:
@@ -157,25 +180,25 @@ def difference(run: Run, which: str, model: bytes, observations: Sequence[Any]) 
     options.log_severity_level, options.intra_op_num_threads = 3, 1
     session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
     parts = leaves(run.facts.action_space, ACTION)
+    network, flatten = run.family, input_of(run.facts.observation_space).flatten
+    with np.errstate(over="ignore"):
+        X = [flatten(o).astype(np.float32).astype(np.float64) for o in observations]  # as fed
+    states, responses = _responses(run.policy(which), network, X)
     feed = feed_of(run.facts.observation_space, observations)
-    answer = session.run([*(leaf.name for leaf in parts), OUTPUT], feed)
-    *actions, outputs = (np.asarray(x) for x in answer)
-    policy = run.policy(which)
-    flatten = input_of(run.facts.observation_space).flatten
-    network = run.family
-    respond, allowed = network.bind(policy.theta, policy.moments), TOLERANCE[type(network)]
-    largest = 0.0
-    sizes = [output_of(leaf.space).size for leaf in parts]
-    for o, y, *action in zip(observations, outputs, *actions, strict=True):
-        with np.errstate(over="ignore"):
-            expected = respond(flatten(o).astype(np.float32).astype(np.float64))  # as in the feed
+    wanted = [*(leaf.name for leaf in parts), OUTPUT]
+    if states.size:
+        feed[STATE], wanted = states, [*wanted, NEXT_STATE]
+    answer = [np.asarray(x) for x in _run(session, wanted, feed)]
+    actions, numbers = answer[: len(parts)], np.concatenate(answer[len(parts) :], axis=1)
+    allowed, largest = TOLERANCE[type(network)], 0.0
+    ends = np.cumsum([output_of(leaf.space).size for leaf in parts])  # the rest is the state
+    for y, expected, *action in zip(numbers, responses, *actions, strict=True):
         scale = max(1.0, float(np.abs(expected).max()))
         off = float(np.abs(y - expected).max()) / scale
         largest = max(largest, off)
-        groups = np.split(expected, np.cumsum(sizes)[:-1])
         wrong = max(
             _wrong(leaf.space, group, np.asarray(a), scale)
-            for leaf, group, a in zip(parts, groups, action, strict=True)
+            for leaf, group, a in zip(parts, np.split(expected, ends), action, strict=False)
         )
         if not (off <= allowed and wrong <= allowed):  # NaN fails this too
             raise UsageError(
@@ -184,6 +207,31 @@ def difference(run: Run, which: str, model: bytes, observations: Sequence[Any]) 
                 "written. Please report this, with the versions of onnx and onnxruntime."
             )
     return largest
+
+
+def _run(session: Any, wanted: list[str], feed: Feed) -> list[Any]:
+    try:
+        return session.run(wanted, feed)
+    except Exception as error:  # onnxruntime has its own kinds
+        raise UsageError(f"onnxruntime cannot run this policy: {error}") from error
+
+
+def _responses(
+    policy: TrainedPolicy, network: Policy, X: list[NDArray[np.float64]]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """For observations one after the other, the state before each, and the output and state after.
+
+    Without a state, these have no columns. The file is asked to go on from each of our states, or
+    differences would add up.
+    """
+    theta, moments = policy.theta, policy.moments
+    if isinstance(network, GRU):
+        state = np.zeros(network.units, np.float32)
+        respond = network.bind_state(theta, moments, state)
+    else:
+        state, respond = np.zeros(0, np.float32), network.bind(theta, moments)
+    rows = [(state.copy(), np.concatenate([respond(x), state])) for x in X]
+    return np.array([before for before, _ in rows]), np.array([after for _, after in rows])
 
 
 def _wrong(space: Any, y: NDArray[np.float32], action: NDArray[Any], scale: float) -> float:
@@ -212,6 +260,7 @@ def export(
     with needing("onnx", "an ONNX file"):
         import onnx  # noqa: F401
         import onnxruntime  # noqa: F401
+    run = run.trusted()
     policy = run.policy(which)
     observations = random_observations(run, checked) + played_observations(run, policy, checked)
     model = model_of(run, which).SerializeToString()

@@ -179,7 +179,7 @@ def write_config(
             "labels": list(facts.labels),
             "scene": plain(facts.scene),
         },
-        "versions": current_versions(),
+        "versions": versions_now(),
         "starts": list(starts),
         "sources": facts.sources,
         "command": _command(),
@@ -199,11 +199,17 @@ def note_resumption(path: Path, config: Config, generation: int) -> None:
     """Record the changed settings, and the versions with which the run continues."""
     document = _read(path)
     document["config"] = _stored(config)
-    versions, command = current_versions(), _command()
+    versions, command = versions_now(), _command()
     document.setdefault("resumed", []).append(
         {"generation": generation, "versions": versions, "command": command}
     )
     _write(path, document)
+
+
+def versions_now() -> dict[str, str]:
+    """What the bits depend on here: torch as well, if a policy has imported it."""
+    torch = getattr(sys.modules.get("torch"), "__version__", None)
+    return current_versions() | ({} if torch is None else {"torch": str(torch)})
 
 
 def spaces_of(facts: Facts) -> dict[str, Any]:

@@ -25,9 +25,10 @@ from nses.experiment.runs.start import Origin, read_start
 from nses.experiment.runs.storage import (
     CheckpointRefused,
 )
-from nses.experiment.settings.build import policy_of, task_of
+from nses.experiment.settings.build import own_policy_of, policy_of, task_of
 from nses.experiment.settings.config import Config
 from nses.rollouts.policies import Policy
+from nses.rollouts.policies.own import Network
 from nses.rollouts.reference import Reference
 from nses.rollouts.spaces import input_of, output_of
 from nses.rollouts.tasks.task import Facts, Task
@@ -50,7 +51,7 @@ class Run:
     own_task: bool = False  # whether the task was passed as an object and cannot be found by name
     command: str = "unknown"  # that started the run
     own_policy: str = ""  # the class of the policy if it was passed as an object, else empty
-    brought: Policy | None = field(default=None, repr=False, compare=False)  # that object
+    brought: Network | None = field(default=None, repr=False, compare=False)  # that object
     resumptions: tuple[Resumption, ...] = ()
     starts: tuple[int, ...] = ()  # seeds of all starts, where evaluations play each of them
 
@@ -65,6 +66,12 @@ class Run:
         that generation G updated, generation:G:candidate:I is one of its candidates.
         """
         theta, moments = self.parameters(which)
+        name = self.config.policy_class
+        if name is not None and self.brought is None:
+            raise UsageError(
+                f"{self.path} was trained with {name}, which is code, and none is executed unless "
+                f"you name it: nses.load({str(self.path)!r}, policy={name!r})."
+            )
         return TrainedPolicy(self, which, theta, moments)
 
     def parameters(self, which: str = "best") -> tuple[NDArray[np.float32], Moments]:
@@ -197,14 +204,28 @@ class Run:
 
     @property
     def user_policy(self) -> Policy | None:
-        """The Policy object of this run, which `load` has to be given; None if it is built in."""
+        """The user's own policy: the object that `load` was given, or found by its name.
+
+        None if the policy is built in.
+        """
         if self.own_policy and self.brought is None:
             raise UsageError(
                 f"{self.path} was trained with a policy of your own ({self.own_policy}), which has "
                 "to be passed again, in Python: nses.load(run_dir, policy=...) to look at the run "
                 "or to evaluate it, nses.resume(run_dir, policy=...) to continue it."
             )
-        return self.brought
+        return own_policy_of(self.config, self.facts, self.brought)
+
+    def trusted(self) -> "Run":
+        """This run with the network that it names, which is imported when it is used."""
+        return replace(
+            self, brought=self.config.policy_class if self.brought is None else self.brought
+        )
+
+    def refuse_without(self, own: Task | None = None) -> None:
+        """UsageError if this run needs a task or a policy that is neither given nor found."""
+        self.task(own)
+        self.user_policy  # noqa: B018
 
     @property
     def family(self) -> Policy:
@@ -247,14 +268,15 @@ class TrainedPolicy:
         return f"<{self.which} policy of {self.run.path}: {self.theta.size:,} parameters>"
 
 
-def load(directory: str | Path, policy: Policy | None = None) -> Run:
+def load(directory: str | Path, policy: Network | None = None) -> Run:
     """The run in a directory. If it was trained with a policy of your own, pass that to use it.
 
-    `policy` must be the same as in training. Looking at the numbers of a run does not need it.
+    `policy` must be the same as in training, or its name, `module:attribute`. Looking at the
+    numbers of a run does not need it.
     """
     path = Path(directory)
     said = read_document(path)
-    if policy is not None and not said.own_policy:
+    if policy is not None and not said.own_policy and said.config.policy_class is None:
         raise UsageError(f"{path} was trained with a built-in policy; load it without policy=.")
     return Run(
         path,

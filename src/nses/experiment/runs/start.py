@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from nses.experiment.runs.run import Run
 
 START = "start.safetensors"
-NETWORK = ("hidden", "activation", "normalize")  # settings that decide what parameters mean
+# Settings that decide what parameters mean.
+NETWORK = ("network", "policy_class", "hidden", "activation", "normalize")
 LONGEST_TEXT = 2000  # characters that are shown of what a file says
 
 

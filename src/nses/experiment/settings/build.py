@@ -23,7 +23,9 @@ from nses.rollouts.episode import never
 from nses.rollouts.images import Image, image_of, images_in
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.conv import PAPER, PIXELS, Conv
+from nses.rollouts.policies.gru import GRU
 from nses.rollouts.policies.mlp import MLP
+from nses.rollouts.policies.own import Network, policy_from
 from nses.rollouts.reference import Reference, random_observations
 from nses.rollouts.spaces import input_of, output_of
 from nses.rollouts.tasks.adapted import Adapted
@@ -69,10 +71,17 @@ def _adapted(task: Task, config: Config) -> Task:
     return replace(task, make=make, native=native)
 
 
+def own_policy_of(config: Config, facts: Facts, brought: Network | None = None) -> Policy | None:
+    """A user's own policy, brought as an object or named by the configuration; None for neither."""
+    network = config.policy_class if brought is None else brought
+    return None if network is None else policy_from(network, facts)
+
+
 def policy_of(
     config: Config, facts: Facts, reference: Reference | None = None, own: Policy | None = None
 ) -> Policy:
     """A user's own policy, or else the built-in one that is asked for or fits the observations."""
+    own = own_policy_of(config, facts, own)
     if own is not None:
         return own
     fitting = next(make for fits, make in POLICIES if fits(facts))
@@ -98,9 +107,18 @@ def _image(facts: Facts) -> Image:
 
 
 def _mlp(config: Config, facts: Facts, reference: Reference | None) -> Policy:
+    return MLP(_sizes(config, facts), config.activation, config.normalize)
+
+
+def _gru(config: Config, facts: Facts, reference: Reference | None) -> Policy:
+    if not config.hidden:
+        raise UsageError("network gru needs at least one hidden layer, its units; try hidden=16.")
+    return GRU(_sizes(config, facts), config.activation, config.normalize)
+
+
+def _sizes(config: Config, facts: Facts) -> tuple[int, ...]:
     inputs, outputs = input_of(facts.observation_space), output_of(facts.action_space)
-    sizes = (inputs.size, *config.hidden, outputs.size)
-    return MLP(sizes, config.activation, config.normalize)
+    return (inputs.size, *config.hidden, outputs.size)
 
 
 def has_pixels(facts: Facts) -> bool:
@@ -112,11 +130,13 @@ def has_pixels(facts: Facts) -> bool:
 # The built-in policies: (whether it fits the observations, how to make it). The first fit is taken.
 POLICIES = ((has_pixels, _conv), (lambda facts: True, _mlp))
 # Those that can be asked for, whatever the observations are.
-NETWORKS = {"mlp": _mlp, "conv": _conv}
+NETWORKS = {"mlp": _mlp, "gru": _gru, "conv": _conv}
 
 
 def sees_pixels(config: Config, facts: Facts) -> bool:
-    """Whether the policy, if it is built in, is the one for pixels."""
+    """Whether the policy is the built-in one for pixels."""
+    if config.policy_class is not None:
+        return False
     return config.network == "conv" or (config.network == "auto" and has_pixels(facts))
 
 
@@ -125,7 +145,8 @@ def with_network(config: Config, facts: Facts) -> Config:
 
     Older runs flattened all but the paper's, which is why `policy_of` does not decide this.
     """
-    if config.network != "auto" or has_pixels(facts) or not image_of(facts.observation_space):
+    chosen = config.network != "auto" or config.policy_class is not None
+    if chosen or has_pixels(facts) or not image_of(facts.observation_space):
         return config
     return replace(config, network="conv")
 
@@ -212,7 +233,7 @@ def search_of(
     task: Task,
     should_stop: Callable[[], bool] = never,
     reference: Reference | None = None,
-    policy: Policy | None = None,
+    policy: Network | None = None,
     start: Start | None = None,
 ) -> Iterator[Search]:
     """The search that a configuration describes, with its workers, which end with the context.
@@ -225,9 +246,10 @@ def search_of(
             "start_from names a policy that nses.train loads; in a loop of your own, load it and "
             "pass it with start=nses.Start(theta, moments) to search_of."
         )
-    if reference is None and policy is None:
+    own = own_policy_of(config, task.facts, policy)
+    if reference is None and own is None:
         reference = reference_of(config, task)
-    policy = policy_of(config, task.facts, reference, policy)
+    policy = policy_of(config, task.facts, reference, own)
     _say_flattened(config, task.facts, policy)
     plan = plan_of(config, task, policy)
     setup = setup_of(config, table_size(policy.size), largest_call(config), should_stop)

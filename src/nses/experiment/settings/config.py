@@ -122,9 +122,10 @@ class Config:
     uniform - at random; round-robin - in turn;
     cached - the former name of novelty."""
 
-    network: Literal["auto", "mlp", "conv"] = setting("auto")
+    network: Literal["auto", "mlp", "gru", "conv"] = setting("auto")
     """auto - conv for images, else mlp;
     mlp - a multilayer perceptron, for which images are flattened;
+    gru - the same with a memory: its last hidden layer is a gated recurrent unit;
     conv - the paper's convolutions, fitted to the image."""
     hidden: tuple[int, ...] = setting((64, 64), entries=100, rule=layers)
     """Units of each hidden layer of the network."""
@@ -132,6 +133,9 @@ class Config:
     """Activation of the hidden layers."""
     normalize: bool = setting(True)
     """Standardise observations by their running mean and variance."""
+    policy_class: str | None = setting(None, letters=200)
+    """A network of your own, as module:attribute: a policy, or a class or function that makes one
+    from (observation_size, outputs). The settings of the network are then ignored."""
     reference: int = setting(128, at_least=2, at_most=10**4)
     """Observations of random play in the reference batch (virtual batch norm, for pixels)."""
     reference_sampling: str = setting("spread", among=SAMPLINGS)

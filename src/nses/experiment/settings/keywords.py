@@ -36,10 +36,11 @@ class Keywords(TypedDict, total=False):
     weight_per_member: bool
     ranks: Literal["tied", "ordinal"]
     selection: Literal["novelty", "fresh", "uniform", "round-robin", "cached"]
-    network: Literal["auto", "mlp", "conv"]
+    network: Literal["auto", "mlp", "gru", "conv"]
     hidden: Sequence[int]
     activation: Literal["tanh", "relu"]
     normalize: bool
+    policy_class: str | None
     reference: int
     reference_sampling: Literal["spread", "consecutive"] | str
     moments_probability: float

@@ -101,6 +101,8 @@ def show_end(run: Run, console: Console) -> None:
     sure = certainty(run) if run.exact else " ".join(retest_of(run, now.retest))
     elsewhere = [f"{name}: {' '.join(x)}" for name, x in in_variations(now.variations).items()]
     directory = shlex.quote(str(run.path))
+    network = run.config.policy_class
+    loading = repr(str(run.path)) + (f", policy={network!r}" if network else "")
     more = now.stop.flags if now.stop else f"--generations {2 * run.config.generations}"
     lines = {
         **({"stopped": now.stop.why} if now.stop else {}),
@@ -109,7 +111,7 @@ def show_end(run: Run, console: Console) -> None:
         "run": f"{directory} (best.safetensors, archive.safetensors, metrics.jsonl)",
         "test it": f"nses evaluate {directory}",
         "continue it": f"nses resume {directory} {more}",
-        "in Python": f"nses.load({str(run.path)!r}).policy('best')(observation)",
+        "in Python": f"nses.load({loading}).policy('best')(observation)",
     }
     if (run.path / CURVE).exists():
         lines["report"] = shlex.quote(str(run.path / REPORT))

@@ -95,6 +95,17 @@ def normalize(observation, mean, std, x):
 
 
 @compiled
+def activate(y, activation):
+    """The activation of a hidden layer, in place."""
+    if activation == TANH:
+        for j in range(y.size):
+            y[j] = tanh(y[j])
+    else:
+        for j in range(y.size):
+            y[j] = y[j] if y[j] > f32(0.0) else f32(0.0)
+
+
+@compiled
 def forward(theta, sizes, activation, work):
     """The output of the network whose input stands in work[0]; a view of a row of work."""
     start, row = 0, 0
@@ -102,12 +113,7 @@ def forward(theta, sizes, activation, work):
         y = work[1 - row, : sizes[layer + 1]]
         start = dense(theta, start, work[row, : sizes[layer]], y)
         if layer < sizes.size - 2:
-            if activation == TANH:
-                for j in range(y.size):
-                    y[j] = tanh(y[j])
-            else:
-                for j in range(y.size):
-                    y[j] = y[j] if y[j] > f32(0.0) else f32(0.0)
+            activate(y, activation)
         row = 1 - row
     return work[row, : sizes[-1]]
 

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from nses.core.moments import Moments
 from nses.errors import UsageError
 
+NO_MOMENTS = np.empty(0)
+
 
 class Policy(Protocol):
     """A plug-in: `nses.train(task, policy=...)` takes one, `nses.check_policy` tests one.
@@ -55,3 +57,17 @@ def check_theta(theta: NDArray[np.float32], size: int) -> None:
             f"a policy of {size:,} parameters takes theta of shape ({size},), "
             f"got {np.shape(theta)}."
         )
+
+
+def standardization(
+    moments: Moments, size: int, normalize: bool = True
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and std of `size` inputs as the compiled code takes them: empty for raw inputs."""
+    if not normalize:
+        return NO_MOMENTS, NO_MOMENTS
+    if not moments.sum.shape == moments.square.shape == (size,):
+        raise UsageError(
+            f"a policy of {size} inputs takes moments of as many numbers, got "
+            f"sums of shape {moments.sum.shape} and squares of shape {moments.square.shape}."
+        )
+    return moments.mean, moments.std

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from nses.core.moments import Moments
 from nses.errors import UsageError
 from nses.rollouts.native.network import ACTIVATIONS, respond
-from nses.rollouts.policies import check_theta
+from nses.rollouts.policies import check_theta, standardization
 
 Vector = NDArray[np.float32]
-NO_MOMENTS = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -61,14 +60,7 @@ class MLP:
 
     def standardization(self, moments: Moments) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Mean and std of the inputs as the compiled code takes them: empty for raw inputs."""
-        if not self.normalize:
-            return NO_MOMENTS, NO_MOMENTS
-        if not moments.sum.shape == moments.square.shape == (self.observation_size,):
-            raise UsageError(
-                f"a policy of {self.observation_size} inputs takes moments of as many numbers, got "
-                f"sums of shape {moments.sum.shape} and squares of shape {moments.square.shape}."
-            )
-        return moments.mean, moments.std
+        return standardization(moments, self.observation_size, self.normalize)
 
     def buffers(self) -> Vector:
         """Room for two neighbouring layers."""
