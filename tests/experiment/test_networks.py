@@ -144,3 +144,22 @@ def test_looking_at_a_run_imports_no_network_unless_it_is_named(tmp_path, monkey
         loaded.policy()
     assert "mine" not in sys.modules
     assert nses.load(run.path, policy="mine:Echo").policy().theta.size == 12
+
+
+def test_a_finished_torch_module_is_passed_as_an_object_and_passed_again(tmp_path):
+    pytest.importorskip("torch", reason="needs the extra torch")
+    from torch_networks import Net
+
+    settings = {"recipe": "smoke", "backend": "serial", "tensorboard": False, "n": 4}
+    runs = [
+        nses.train("point", policy=policy, run_dir=tmp_path / str(i), generations=2, **settings)
+        for i, policy in enumerate((Net(6, 2), nses.TorchPolicy(Net(6, 2))))
+    ]
+    assert runs[0].digest == runs[1].digest  # what the parameters were before does not matter
+    assert runs[0].own_policy.endswith("torch_networks.Net")
+    assert runs[0].versions["torch"]
+    with pytest.raises(ValueError, match=r"torch_networks\.Net.*passed again"):
+        nses.load(runs[0].path).policy()
+    loaded = nses.load(runs[0].path, policy=Net(6, 2))
+    assert loaded.policy()([0.0] * 6).shape == (2,)
+    assert nses.resume(loaded.path, policy=Net(6, 2), generations=3).state.generation == 3
