@@ -8,7 +8,7 @@ instead, `against COMMIT` compares the speed of two versions. `search TASK` tune
 import importlib
 import sys
 
-from benchmarks import atari, bodies, experiments, foundation
+from benchmarks import atari, bodies, experiments, foundation, pools
 from benchmarks.nodes import measures as nodes
 from benchmarks.scaling import measures as scaling
 from benchmarks.table import HEAD, keep, line_of
@@ -20,6 +20,7 @@ TOPICS = {
     "experiments": experiments.MEASURES,
     "cluster": scaling.MEASURES,
     "ray": nodes.MEASURES,
+    "pool": pools.MEASURES,
 }
 # Programs with arguments of their own:
 TRIALS = ("fuzz", "soak", "mutants", "against", "defaults", "search")

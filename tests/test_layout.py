@@ -19,6 +19,7 @@ ELSEWHERE = {
     "core/hyperparameters.py": "core/test_algorithms.py",
     "core/values.py": "core/test_algorithms.py",  # they only hold
     "execution/batch.py": "execution/test_pool.py",
+    "execution/one_cluster.py": "experiment/test_ray_runs.py",
     "execution/output.py": "cli/test_output.py",
     "experiment/analysis/groups.py": "experiment/analysis/test_comparison.py",
     "execution/playing.py": "execution/test_worker.py",

@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
+from nses.execution.sharing import Board
 from nses.experiment.fleet import CHILD
 from nses.experiment.runs.run import load
 from nses.experiment.settings.config import changed, to_dict
@@ -17,13 +19,15 @@ COMMAND = ["nses", "train", "point-trap", "--run-dir", "a place"]
 
 def outcome(settings, parent=None):
     """Exit code and standard error of a child that is told these settings."""
-    told = json.dumps({"path": sys.path, "command": COMMAND, "config": settings})
-    done = subprocess.run(
-        [sys.executable, "-P", str(CHILD), str(parent or os.getpid())],
-        input=told,
-        capture_output=True,
-        text=True,
-    )
+    told = {"path": sys.path, "command": COMMAND, "config": settings, "cluster": None}
+    with closing(Board()) as board:
+        done = subprocess.run(
+            [sys.executable, "-P", str(CHILD), str(parent or os.getpid())],
+            input=json.dumps({**told, "board": board.descriptor}),
+            capture_output=True,
+            text=True,
+            pass_fds=[board.descriptor],
+        )
     return done.returncode, done.stderr
 
 

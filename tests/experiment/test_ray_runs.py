@@ -57,6 +57,30 @@ def test_a_task_of_a_users_own_file_trains_on_nodes_that_do_not_have_it(
     assert nses.load(tmp_path / "ray").digest == nses.load(tmp_path / "serial").digest
 
 
+def test_an_experiment_on_a_cluster_has_the_digests_of_its_runs_alone(
+    cluster: Cluster, tmp_path: Path, launch: Any
+):
+    where = ["--backend", "ray", "--ray-address", cluster.address, "--directory", "all"]
+    words = ["reproduce", "point-trap", "--recipe", "smoke", "--runs", "1", "--seed", "1"]
+    few = ["--settings", "generations=2", "tensorboard=false"]
+    obstacle = tmp_path / "all" / "point-trap" / "ns-es" / "seed-1"
+    obstacle.parent.mkdir(parents=True)
+    obstacle.write_text("in the way")  # one run fails, and hurts no other
+    said = tmp_path / "said"
+    with said.open("w") as file:
+        argv = [sys.executable, "-m", "nses", *words, *where, *few]
+        program = launch(argv, cwd=tmp_path, stdout=file, stderr=file)
+        assert program.wait(4 * SOON) == 4, said.read_text()  # the exit code of that run
+    for algorithm in ("es", "nsr-es", "nsra-es"):
+        alone = nses.train(
+            "point-trap", algorithm=algorithm, run_dir=tmp_path / algorithm, backend="serial",
+            **QUICK,
+        )  # fmt: skip
+        run = nses.load(tmp_path / "all" / "point-trap" / algorithm / "seed-1")
+        assert run.digest == alone.digest
+        assert run.config.backend == "ray"
+
+
 def generations(directory: Path) -> int:
     file = directory / "metrics.jsonl"
     return file.read_bytes().count(b"\n") if file.exists() else 0

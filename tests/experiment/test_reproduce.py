@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,9 @@ import pytest
 from rich.console import Console
 
 from nses.core.algorithms import ALGORITHMS
+from nses.execution.sharing import Board
 from nses.experiment import fleet
-from nses.experiment.fleet import Job, Reached, reached
+from nses.experiment.fleet import Job, Place, Reached, reached
 from nses.experiment.reproduce import View, _jobs, command, finished, reproduce, settings_from
 from nses.experiment.runs.run import load
 from nses.experiment.settings.config import changed
@@ -176,7 +178,7 @@ def test_a_directory_with_other_settings_is_refused_before_anything_is_trained(d
 
 @pytest.mark.slow
 def test_a_run_with_another_distance_is_not_taken_for_ours(done):
-    job = Job(SMOKE, done[0] / "point-trap" / "es" / "seed-0", native=True)
+    job = Job(SMOKE, done[0] / "point-trap" / "es" / "seed-0")
     assert finished(replace(job, config=replace(SMOKE, distance="squared-euclidean")))
     with pytest.raises(ValueError, match="distance: 'euclidean' given"):
         finished(replace(job, config=replace(SMOKE, distance="euclidean")))
@@ -184,7 +186,7 @@ def test_a_run_with_another_distance_is_not_taken_for_ours(done):
 
 @pytest.mark.slow
 def test_a_run_that_was_trained_further_is_refused_since_that_would_be_unfair(done):
-    job = Job(SMOKE, done[0] / "point-trap" / "es" / "seed-0", native=True)
+    job = Job(SMOKE, done[0] / "point-trap" / "es" / "seed-0")
     assert finished(job)
     with pytest.raises(ValueError, match="generations: 4 given, 5 stored"):
         finished(replace(job, config=replace(SMOKE, generations=4)))
@@ -233,7 +235,7 @@ def test_how_far_a_run_is_stands_in_its_last_whole_line(lines, expected, tmp_pat
 
 def some_progress():
     jobs = [
-        Job(recipe("point-trap", "smoke", algorithm), Path("nowhere") / algorithm / "seed-0", True)
+        Job(recipe("point-trap", "smoke", algorithm), Path("nowhere") / algorithm / "seed-0")
         for algorithm in ("es", "ns-es")
     ]
     return dict(zip(jobs, (Reached(5, 3.25, True), Reached(2, -1.5)), strict=True))
@@ -282,39 +284,35 @@ def test_the_weight_study_shares_its_runs_with_those_of_seaquest(name, shared):
 
 def test_a_job_has_the_settings_of_its_run_in_its_place():
     config = changed(SMOKE, {"seed": 7, "n": 8, "deadline": 5.0, "tensorboard": False})
-    job = Job(config, Path("there"), native=True)
+    job = Job(config, Path("there"))
     place = {"run_dir": "there", "pictures": False}
-    assert job.settings(workers=3) == replace(config, **place, workers=3)
-    assert job.settings(workers=1) == replace(config, **place, backend="serial")
-    guarded = replace(job, native=False)
-    assert guarded.settings(workers=1) == replace(config, **place, workers=1)
+    assert job.settings(cpus=3) == replace(config, **place, workers=3)
 
 
 @pytest.mark.parametrize(
-    ("cpus", "jobs", "side_by_side", "workers"),
+    ("jobs", "side_by_side", "together"),
     [
-        (2, 4, 2, [1, 1]),
-        (8, 3, 8, [2, 3, 3]),
-        (4, 1, 4, [4]),
-        (5, 4, 5, [1, 1, 1, 2]),
-        (8, 9, 1, [8]),
-        (8, 9, 3, [2, 3, 3]),
+        (4, 2, [2, 2, 2, 1]),
+        (3, 8, [3, 2, 1]),
+        (3, 1, [1, 1, 1]),
     ],
 )
-def test_cpus_are_shared_many_runs_side_by_side_or_few_with_more_workers(
-    cpus, jobs, side_by_side, workers, monkeypatch, tmp_path
+def test_the_fewer_runs_are_left_the_fewer_share_the_cpus(
+    jobs, side_by_side, together, monkeypatch, tmp_path
 ):
-    seen = []
+    seen, looks = [], []
 
-    class Instant:
-        """A child that ends when all that can start have."""
+    class OneAfterTheOther:
+        """Children of which one ends at every look, and sees how many share the CPUs."""
 
-        def __init__(self, job, workers):
-            self.job, self.workers = job, workers
-            seen.append(workers)
-            self.process = self
+        def __init__(self, job, place, board):
+            assert place.cpus == 8
+            self.job, self.board, self.process = job, board, self
 
         def fault(self):
+            if len(seen) > len(looks):
+                return None
+            seen.append(int(self.board.runs[0]))
             return ""
 
         def last_words(self):
@@ -323,14 +321,12 @@ def test_cpus_are_shared_many_runs_side_by_side_or_few_with_more_workers(
         def close(self, end):
             pass
 
-    monkeypatch.setattr(fleet, "Child", Instant)
-    progress = {
-        Job(changed(SMOKE, {"seed": i}), tmp_path / str(i), native=True): Reached()
-        for i in range(jobs)
-    }
-    fleet.train_all(list(progress), progress, cpus, side_by_side, lambda p: None, Console())
-    assert seen[: len(workers)] == workers
-    assert len(seen) == jobs
+    monkeypatch.setattr(fleet, "Child", OneAfterTheOther)
+    monkeypatch.setattr(fleet, "POLL_SECONDS", 0.0)
+    progress = {Job(changed(SMOKE, {"seed": i}), tmp_path / str(i)): Reached() for i in range(jobs)}
+    place = Place(side_by_side, cpus=8)
+    fleet.train_all(list(progress), progress, place, looks.append, Console())
+    assert seen == together
 
 
 def test_settings_are_names_and_values():
@@ -349,8 +345,9 @@ def test_the_command_to_continue_can_be_pasted_into_a_shell():
 
 
 def test_l11_a_run_killed_by_a_real_time_signal_is_reported(tmp_path):
-    job = Job(recipe("point-trap", "smoke", "es"), tmp_path / "run", native=True)
-    child = fleet.Child(job, 1)
+    job = Job(recipe("point-trap", "smoke", "es"), tmp_path / "run")
+    with closing(Board()) as board:
+        child = fleet.Child(job, Place(1, cpus=1), board)
     child.process.send_signal(signal.SIGRTMIN + 3)
     child.process.wait(60)
     assert child.fault() == "killed by SIGRTMIN+3"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import tyro
 
@@ -30,9 +30,16 @@ class Arguments:
     seed: int = 0
     """The first seed. The same seed gives all algorithms the same start."""
     workers: int | None = None
-    """CPUs to use; all that this process may use if not given."""
+    """CPUs to use, on all machines together; all that there are if not given."""
     side_by_side: int | None = None
-    """Runs at a time, sharing the CPUs; one per CPU if not given, one after the other if 1."""
+    """Runs at a time, sharing the CPUs; one after the other if 1. If not given: one per CPU, or 4
+    on a cluster."""
+    backend: Literal["processes", "ray"] = "processes"
+    """Where all runs are played: on this machine (processes) or on one Ray cluster (ray)."""
+    ray_address: str | None = None
+    """HOST:PORT of the head of a Ray cluster; if not given, one is started on this machine."""
+    allow_other_numerics: bool = False
+    """Let machines play whose versions or processors give other bits."""
     directory: str = "reproduced"
     """Where runs, tables and pictures are kept."""
     paper: bool = False
@@ -62,5 +69,9 @@ def command(argv: list[str]) -> int:
         settings=settings_from(given.settings),
         side_by_side=given.side_by_side,
         paper=given.paper,
+        where={
+            name: getattr(given, name)
+            for name in ("backend", "ray_address", "allow_other_numerics")
+        },
     )
     return 0

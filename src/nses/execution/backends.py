@@ -12,6 +12,7 @@ from nses.execution.pool import DEADLINE, Pool
 from nses.execution.processes import Processes
 from nses.execution.runner import Plan
 from nses.execution.serial import Serial
+from nses.execution.sharing import Sharers, alone
 from nses.rollouts.episode import never
 
 WeightedSum = Callable[[Epsilon, Floats, int], Floats]  # with so many threads of this process
@@ -41,6 +42,7 @@ class Setup:
     seed: int = 0  # of the table of noise, for machines that fill their own
     ray_address: str | None = None  # of a cluster; None starts one on this machine for the run
     other_numerics: bool = False  # whether machines whose bits may differ can play
+    sharers: Sharers = alone  # other runs may share the CPUs
 
 
 def _here(backend: Backend) -> WeightedSum:
@@ -70,10 +72,16 @@ def _processes(plan: Plan, setup: Setup) -> Backend:
         setup.noise_size,
         capacity=setup.capacity,
         workers=setup.workers,
+        at_first=None if setup.sharers is alone else 0,
         deadline=setup.deadline,
         should_stop=setup.should_stop,
     )
-    return Processes(pool)
+    return Processes(pool, setup.sharers)
+
+
+def _on_our_cpus(backend: Backend) -> WeightedSum:
+    assert isinstance(backend, Processes)
+    return backend.weighted_sum
 
 
 def _ray(plan: Plan, setup: Setup) -> Backend:
@@ -87,7 +95,7 @@ def _ray(plan: Plan, setup: Setup) -> Backend:
         workers=setup.workers,
         deadline=setup.deadline,
         should_stop=setup.should_stop,
-        place=Place(setup.ray_address, setup.other_numerics),
+        place=Place(setup.ray_address, setup.other_numerics, setup.sharers),
     )
 
 
@@ -100,6 +108,6 @@ def _on_nodes(backend: Backend) -> WeightedSum:
 
 BACKENDS = {
     "serial": Row(_serial, workers=lambda asked: 0),
-    "processes": Row(_processes, workers=lambda asked: asked or usable_cpus()),
+    "processes": Row(_processes, lambda asked: asked or usable_cpus(), _on_our_cpus),
     "ray": Row(_ray, lambda asked: asked or usable_cpus(), _on_nodes),
 }

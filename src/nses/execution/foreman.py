@@ -83,8 +83,9 @@ class Said(logging.Handler):
 class Foreman:
     """Takes candidates and returns rows, one call after the other."""
 
-    def __init__(self, workers: int):
-        self.workers, self.number, self.archive = workers, 0, empty(0)
+    def __init__(self, workers: int, most: int | None = None):
+        self.workers, self.most = workers, most or workers
+        self.number, self.archive = 0, empty(0)
         self.pools: list[Pool] = []  # one, after the introduction
         self.said = Said()
         log.addHandler(self.said)
@@ -105,7 +106,8 @@ class Foreman:
                 plan,
                 contract.noise_size,
                 capacity=contract.capacity,
-                workers=self.workers,
+                workers=self.most,
+                at_first=self.workers,
                 deadline=contract.deadline,
                 slots=2,
             )
@@ -114,6 +116,11 @@ class Foreman:
         self.pools.append(pool)
         fill_table(pool.noise, contract.seed)  # while the workers start
         return Introduction(Numerics(current_versions(), episodes, checksum(pool.noise)))
+
+    def grow(self, workers: int) -> None:
+        """More workers, since fewer runs share this node now."""
+        (pool,) = self.pools
+        self.workers = pool.count = workers
 
     def learn(self, news: News) -> None:
         """Adds entries to the archive, before the job that needs them."""

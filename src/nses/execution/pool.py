@@ -55,7 +55,8 @@ class Pool:
     """Owns worker processes and the memory they share.
 
     `noise` is a table of `noise_size` numbers; the caller fills it before the first job. With two
-    `slots`, a job may begin while workers are still playing the one before.
+    `slots`, a job may begin while workers are still playing the one before. There are `at_first`
+    workers (if not given: all), and `count` may grow to the number of `workers`.
     """
 
     def __init__(
@@ -65,17 +66,19 @@ class Pool:
         *,
         capacity: int,
         workers: int | None = None,
+        at_first: int | None = None,
         deadline: float = DEADLINE,
         should_stop: Callable[[], bool] = never,
         slots: int = 1,
     ):
         self.plan, self.deadline, self.should_stop = plan, deadline, should_stop
         self.capacity = max(64, capacity + capacity % 2)
-        self.count = workers or usable_cpus()
+        self.most = workers or usable_cpus()
+        self.count = self.most if at_first is None else at_first
         fields = memory_fields(
             plan.policy.size, self.capacity, plan.moments_size, plan.behavior_size
         )
-        layouts = [*[fields] * slots, progress_fields(self.count), noise_fields(noise_size)]
+        layouts = [*[fields] * slots, progress_fields(self.most), noise_fields(noise_size)]
         setup = packed((plan, layouts))
         with starting():
             self.setup_descriptor = anonymous_file(len(setup), setup)

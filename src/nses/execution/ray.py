@@ -31,6 +31,7 @@ from nses.execution.pool import DEADLINE
 from nses.execution.roster import TICK, Node, Roster
 from nses.execution.runner import Plan
 from nses.execution.shares import Indices, Shares
+from nses.execution.sharing import Sharers, alone
 from nses.execution.spawn import Unsendable
 from nses.execution.versions import current_versions
 from nses.rollouts.episode import Interrupted, never
@@ -48,6 +49,7 @@ class Place:
 
     address: str | None = None  # None: on this machine, for as long as the run
     tolerant: bool = False  # whether nodes with other numerics may play
+    sharers: Sharers = alone  # other runs may share its CPUs
 
 
 ON_THIS_MACHINE = Place()
@@ -110,7 +112,9 @@ class OnRay:
             self.trial = stack.enter_context(closing(Trial(plan, deadline)))  # while Ray starts
             cpus = workers or usable_cpus()
             self.connection = stack.enter_context(closing(Connection(place.address, cpus)))
-            self.roster = Roster(contract, workers, lambda: self.numerics, place.tolerant)
+            self.roster = Roster(
+                contract, workers, lambda: self.numerics, place.tolerant, place.sharers
+            )
             stack.callback(self.roster.close)
             self.stack = stack.pop_all()
 

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from math import floor
 from typing import Any
 
 from nses.core.archive import Archive
@@ -11,12 +12,13 @@ from nses.execution.door import Numerics, differences
 from nses.execution.foreman import Answer, Contract, Foreman, Introduction
 from nses.execution.ledger import AWAKE
 from nses.execution.pool import START
+from nses.execution.sharing import Sharers, alone, share_of
 from nses.execution.watch import LOOK, Found, Watch
 
 log = logging.getLogger("nses")
 
 HEADLESS = 6.0  # seconds without an answer after which the cluster's head counts as gone
-SCHEDULED = 20.0  # seconds in which a foreman must find room on its node
+SCHEDULED = 120.0  # seconds in which a foreman must start, on a machine that may be very busy
 SILENT = 30.0  # seconds without an answer, due within one, after which a foreman counts as lost
 NOBODY = 30.0  # seconds without a node that can play, after which we give up
 TICK = 0.2
@@ -26,8 +28,8 @@ MOST = 1 << 30  # workers, where there is no limit
 class Node:
     """A node with a foreman: what it was last asked, and how long it has been silent."""
 
-    def __init__(self, found: Found, workers: int, actor: Any):
-        self.found, self.workers, self.actor = found, workers, actor
+    def __init__(self, found: Found, most: int, workers: int, actor: Any):
+        self.found, self.most, self.workers, self.actor = found, most, workers, actor
         self.ready = False  # let in, and can play
         self.exact = False  # has the numerics of this machine
         self.call: Any = actor.here.remote()
@@ -51,10 +53,11 @@ class Roster:
         workers: int | None,
         numerics: Callable[[], Numerics],
         tolerant: bool = False,
+        sharers: Sharers = alone,
     ):
         import ray
 
-        self.contract, self.workers = contract, workers
+        self.contract, self.workers, self.sharers = contract, workers, sharers
         self.numerics, self.tolerant = numerics, tolerant  # of this machine, asked when needed
         self.reference = ray.put(contract)
         self.watch = Watch()
@@ -68,7 +71,7 @@ class Roster:
 
     def _check_resources(self) -> None:
         cpus = sum(found.cpus for found in self.watch.found)
-        free = sum(found.free for found in self.watch.found)
+        free = sum(self._free(found) for found in self.watch.found)
         if not cpus:
             raise UsageError(
                 "no node of the Ray cluster has a CPU to play on; let one join with 'ray start "
@@ -89,7 +92,11 @@ class Roster:
     @property
     def room(self) -> int:
         """How many workers may still be started, on all nodes together."""
-        return (self.workers or MOST) - sum(node.workers for node in self.nodes.values())
+        return (self.workers or MOST) - sum(node.most for node in self.nodes.values())
+
+    def _free(self, found: Found) -> int:
+        """CPUs that nobody holds, or only runs that share them with us."""
+        return found.free if self.sharers is alone else found.cpus
 
     @property
     def headless(self) -> bool:
@@ -125,11 +132,16 @@ class Roster:
         for found in there.values():
             known = self.nodes.keys() | self.refused.keys()
             due = found.id not in known and now >= self.back.get(found.id, 0.0)
-            if due and min(found.free, self.room) > 0:
+            if due and min(self._free(found), self.room) > 0:
                 self.nodes[found.id] = self._recruit(found)
+        for node in self.ready:
+            self._let_grow(node)
         if self.refused and not self.nodes and not self.welcomed:
             raise next(iter(self.refused.values()))
-        hope = any(node.ready or node.asked != "here" for node in self.nodes.values())
+        hope = any(
+            node.ready or node.asked != "here" or node.found.id not in self.losses
+            for node in self.nodes.values()
+        )
         self.alone = 0.0 if hope else self.alone + passed
         if self.alone > NOBODY:
             self._despair()
@@ -138,11 +150,18 @@ class Roster:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        workers = min(found.free, self.room)
+        most, runs = min(self._free(found), self.room), self.sharers()
+        workers = share_of(most, runs)
         place = NodeAffinitySchedulingStrategy(found.id, soft=False)
         actor: Any = ray.remote(Foreman)
-        options = {"num_cpus": workers, "scheduling_strategy": place, "max_restarts": 0}
-        return Node(found, workers, actor.options(**options).remote(workers))
+        options = {"num_cpus": claim(most, runs), "scheduling_strategy": place, "max_restarts": 0}
+        return Node(found, most, workers, actor.options(**options).remote(workers, most))
+
+    def _let_grow(self, node: Node) -> None:
+        workers = share_of(node.most, self.sharers())
+        if workers > node.workers:
+            node.workers = workers
+            node.actor.grow.remote(workers)
 
     def lose(self, node: Node, why: str) -> None:
         """Others get what it held. It may be tried again, after a longer wait each time."""
@@ -168,8 +187,8 @@ class Roster:
             return f"its foreman has not answered for {node.silent:.0f} s"
         free = ray.available_resources().get("CPU", 0)
         return (
-            f"its foreman did not start within {node.silent:.0f} s, because it needs "
-            f"{node.workers} CPUs and the cluster has {free:g} free; lower --workers"
+            f"its foreman did not start within {node.silent:.0f} s; it needs "
+            f"{node.workers} CPUs, and the cluster has {free:g} free"
         )
 
     def _despair(self) -> None:
@@ -264,6 +283,11 @@ class Roster:
             ray.wait(ends, num_returns=len(ends), timeout=4.0)
         for node in list(self.nodes.values()):
             self._dismiss(node)
+
+
+def claim(cpus: int, runs: int) -> float:
+    """CPUs that a foreman takes, of those that so many runs share. Ray splits no more than one."""
+    return float(cpus // runs) if cpus >= runs else floor(1e4 * cpus / runs) / 1e4
 
 
 def reason_of(error: Exception) -> str:

@@ -9,7 +9,7 @@ from nses.core.archive import Archive
 from nses.core.noise import Table
 from nses.core.values import Candidates, Evaluation
 from nses.execution.evaluator import Judge, evaluation
-from nses.execution.job import empty_rows, job_of, play
+from nses.execution.job import Job, Rows, empty_rows, job_of, play
 from nses.execution.runner import Plan, Runner
 from nses.rollouts.episode import GymnasiumPlayer, Interrupted, never
 from nses.rollouts.foreign import generators_kept
@@ -41,12 +41,17 @@ class Serial:
         rows, first = empty_rows(n, self.plan), None
         for start in range(0, n, UNIT):
             unit = range(start, min(n, start + UNIT))
-            played = play(self.runner, job, noise, unit, self._starting)
+            played = self.play(job, noise, unit)
             rows.write(unit, played)
             first = first or played.first
-            for error in played.errors:
-                self.judge.note(error)
         return evaluation(job, replace(rows, first=first), self.judge)
+
+    def play(self, job: Job, noise: Table | None, unit: range) -> Rows:
+        """Some candidates of a job."""
+        played = play(self.runner, job, noise, unit, self._starting)
+        for error in played.errors:
+            self.judge.note(error)
+        return played
 
     def _starting(self, index: int) -> None:
         if self.should_stop():

@@ -18,18 +18,22 @@ def main(parent: int) -> int:
 
     die_with_parent(parent, signal.SIGTERM)  # SIGTERM, so that it still writes a checkpoint
     with forgiving():
-        code = outcome(lambda: _train(told["config"]))
+        code = outcome(lambda: _train(told))
     return leave(code)
 
 
-def _train(settings: dict[str, Any]) -> int:
+def _train(told: dict[str, Any]) -> int:
     import logging
 
+    from nses.execution.one_cluster import join
+    from nses.execution.sharing import sharers_on
     from nses.experiment.settings.config import from_dict
     from nses.experiment.train import pursue
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
-    pursue(from_dict(settings))
+    if told["cluster"]:
+        join(told["cluster"])
+    pursue(from_dict(told["config"]), sharers=sharers_on(told["board"]))
     return 0
 
 

@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from rich.text import Text
 
 from nses.errors import RunsFailed, Stopped
 from nses.execution.cpus import ONE_THREAD
+from nses.execution.sharing import Board
 from nses.execution.spawn import signal_name
 from nses.experiment.interruption import Interruption
 from nses.experiment.runs.log import METRICS, numbers_in
@@ -39,17 +40,23 @@ class Job:
 
     config: Config
     directory: Path
-    native: bool  # whether only our compiled code plays its episodes, which needs no worker process
 
     @property
     def name(self) -> str:
         return f"{self.directory.parent.name}/{self.directory.name}"
 
-    def settings(self, workers: int) -> Config:
-        """The run's settings, with its directory and number of workers."""
-        alone = workers == 1 and self.native
-        place = replace(self.config, run_dir=str(self.directory), pictures=False)
-        return replace(place, backend="serial") if alone else replace(place, workers=workers)
+    def settings(self, cpus: int | None) -> Config:
+        """The run's settings, with its directory and all CPUs that it may use."""
+        return replace(self.config, run_dir=str(self.directory), pictures=False, workers=cpus)
+
+
+@dataclass(frozen=True)
+class Place:
+    """What all runs share."""
+
+    side_by_side: int  # runs at a time
+    cpus: int | None  # of this machine, or of a cluster; None: all
+    cluster: str | None = None  # its address
 
 
 @dataclass(frozen=True)
@@ -82,12 +89,18 @@ def reached(directory: Path, done: bool = False) -> Reached:
 class Child:
     """A run in its own process, in our process group; its messages are kept in a file."""
 
-    def __init__(self, job: Job, workers: int):
-        self.job, self.workers = job, workers
+    def __init__(self, job: Job, place: Place, board: Board):
+        self.job = job
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  (until `close`)
-        config = job.settings(workers)
+        config = job.settings(place.cpus)
         command = ["nses", *train_words(config), "--run-dir", str(job.directory)]
-        told = {"path": [*map(str, sys.path)], "command": command, "config": to_dict(config)}
+        told = {
+            "path": [*map(str, sys.path)],
+            "command": command,
+            "config": to_dict(config),
+            "board": board.descriptor,
+            "cluster": place.cluster,
+        }
         with tempfile.TemporaryFile("w+") as file:
             json.dump(told, file)
             file.seek(0)
@@ -97,6 +110,7 @@ class Child:
                 stdin=file,
                 stdout=subprocess.DEVNULL,
                 stderr=self.errors,
+                pass_fds=(board.descriptor,),
                 env={**os.environ, **ONE_THREAD},
             )
 
@@ -126,29 +140,24 @@ class Child:
 def train_all(
     jobs: Sequence[Job],
     progress: Progress,
-    cpus: int,
-    side_by_side: int,
+    place: Place,
     update: Callable[[Progress], None],
     console: Console,
 ) -> None:
     """Train all jobs, in order; when all have ended, RunsFailed names those that failed.
 
-    At most `side_by_side` run at a time, and no more than there are CPUs. They share the CPUs: the
-    fewer runs, the more workers each has.
+    Some run at a time, sharing the CPUs: the fewer runs are left, the more workers each has.
 
     `update` is called with their `progress` several times a second. Ctrl-C and SIGTERM stop
     every run at a checkpoint, then raise KeyboardInterrupt or Stopped.
     """
     waiting = deque(job for job in jobs if not progress[job].done)
     failed: dict[str, tuple[str, int]] = {}  # by name: how it ended, and its exit code
-    with Interruption() as stop, _children() as children:
+    with Interruption() as stop, closing(Board()) as board, _children() as children:
         while waiting or children:
-            while waiting and (places := side_by_side - len(children)) > 0:
-                free = cpus - sum(child.workers for child in children)
-                if free < 1:
-                    break
-                workers = max(1, free // min(len(waiting), places))
-                children.append(Child(waiting.popleft(), workers))
+            board.write(min(place.side_by_side, len(children) + len(waiting)))
+            while waiting and len(children) < place.side_by_side:
+                children.append(Child(waiting.popleft(), place, board))
             time.sleep(POLL_SECONDS)
             if stop():
                 break

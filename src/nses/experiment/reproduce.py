@@ -4,7 +4,7 @@ import json
 import shlex
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,15 +17,17 @@ from rich.text import Text
 
 from nses.errors import RunsFailed, Stopped, UsageError
 from nses.execution.cpus import usable_cpus
+from nses.execution.one_cluster import one_cluster
 from nses.experiment.analysis.comparison import contests_of
 from nses.experiment.analysis.gather import gathered
 from nses.experiment.arms import Arm, arms_of
-from nses.experiment.fleet import Job, Progress, Reached, reached, train_all
+from nses.experiment.fleet import Job, Place, Progress, Reached, reached, train_all
 from nses.experiment.runs.document import CONFIG
 from nses.experiment.runs.place import same_place
 from nses.experiment.runs.run import load
 from nses.experiment.runs.storage import CheckpointRefused, contained, slug, storing
-from nses.experiment.settings.config import SETTINGS, changed, differences, value_of
+from nses.experiment.settings.command import flags_of
+from nses.experiment.settings.config import SETTINGS, Config, changed, differences, value_of
 from nses.experiment.settings.recipes import recipe as recipe_of
 from nses.experiment.settings.stopping import STOPS
 from nses.experiment.showing.progress import PLAIN_SECONDS
@@ -37,6 +39,7 @@ from nses.words import duration, say, short
 # The settings that the experiment decides, so that a user cannot.
 FIXED = frozenset(name for name, known in SETTINGS.items() if known.experiment)
 MOST_RUNS = 10_000  # of each algorithm
+ON_RAY = 4  # runs at a time on a cluster: enough to leave nothing idle
 
 
 def reproduce(
@@ -50,9 +53,11 @@ def reproduce(
     settings: Mapping[str, Any] | None = None,
     side_by_side: int | None = None,
     paper: bool = False,
+    where: Mapping[str, Any] | None = None,
 ) -> None:
     """Train every algorithm on every seed, skip finished runs, and compare them all.
 
+    They share the CPUs of this machine, or of the cluster that the settings of `where` name.
     `settings` change the recipe of every run. RunsFailed names the runs that failed, after all
     the others have ended.
     """
@@ -68,6 +73,7 @@ def reproduce(
         raise UsageError(f"side_by_side must be at least 1, got {side_by_side}.")
     with same_place():  # a user's module may change the working directory when it is imported
         jobs = _jobs(experiment, recipe, seeds, directory, settings or {})
+    jobs = [replace(job, config=changed(job.config, where or {})) for job in jobs]
     progress = {job: reached(job.directory, done=finished(job)) for job in jobs}
     home = directory / slug(experiment)
     for job in jobs:
@@ -75,16 +81,15 @@ def reproduce(
     contained(directory, home.name)
     with storing(home):
         home.mkdir(parents=True, exist_ok=True)
-    again = command(experiment, recipe, seeds, directory, settings or {}, paper)
-    cpus = workers or usable_cpus()
-    _train(experiment, progress, cpus, min(cpus, side_by_side or cpus), again, console)
+    again = command(experiment, recipe, seeds, directory, settings or {}, paper, where)
+    _train(experiment, progress, workers, side_by_side, again, console)
     stories, left_out = gathered(job.directory for job in jobs)
     contests = contests_of(stories)
     publish(contests, home, console, command=again, paper=paper, left_out=left_out)
     best = max((s for c in contests for s in c.stories), key=lambda story: story.best)
     say(console, "test the best", f"nses evaluate {shlex.quote(str(best.run.path))}")
     twice = range(seeds.start, seeds.start + 2 * len(seeds))
-    more = command(experiment, recipe, twice, directory, settings or {}, paper)
+    more = command(experiment, recipe, twice, directory, settings or {}, paper, where)
     say(console, "more seeds", more)
 
 
@@ -95,22 +100,18 @@ def _jobs(
     decided = sorted({name for arm in arms for name in arm.settings} & {*settings})
     if decided:
         raise UsageError(f"settings cannot change {', '.join(decided)}: {experiment} is about it.")
-    natives: dict[str, bool] = {}
     for task in dict.fromkeys(arm.task for arm in arms):
         example = changed(recipe_of(task, recipe, "es"), settings)
         behavior, arguments = example.behavior, example.environment_arguments
-        made = make_task(task, behavior, max_steps=example.max_steps, **arguments)
-        natives[task] = made.native is not None
+        make_task(task, behavior, max_steps=example.max_steps, **arguments)  # or say why not
     return [
-        _job(arm, recipe, seed, directory, settings, natives[arm.task])
+        _job(arm, recipe, seed, directory, settings)
         for seed in seeds  # the outer loop, so that all advance together
         for arm in arms
     ]
 
 
-def _job(
-    arm: Arm, recipe: str, seed: int, directory: Path, settings: Mapping[str, Any], native: bool
-) -> Job:
+def _job(arm: Arm, recipe: str, seed: int, directory: Path, settings: Mapping[str, Any]) -> Job:
     """A run of an arm, in a directory named after the settings that it changes.
 
     An arm that changes nothing shares its directory with other experiments, so that nothing is
@@ -119,7 +120,7 @@ def _job(
     base = changed(recipe_of(arm.task, recipe, arm.algorithm), {"seed": seed, **settings})
     own = {name: value for name, value in arm.settings.items() if getattr(base, name) != value}
     place = directory / replace(arm, settings=own).directory / f"seed-{seed}"
-    return Job(changed(base, own), place, native)
+    return Job(changed(base, own), place)
 
 
 def finished(job: Job) -> bool:
@@ -154,12 +155,15 @@ def command(
     directory: Path,
     settings: Mapping[str, Any],
     paper: bool = False,
+    where: Mapping[str, Any] | None = None,
 ) -> str:
     """The command line of this experiment."""
     words = ["nses", "reproduce", experiment, "--recipe", recipe, "--runs", str(len(seeds))]
     words += ["--seed", str(seeds.start)] if seeds.start else []
     words += ["--directory", str(directory)]
     words += ["--paper"] if paper else []
+    usual = Config(task="")
+    words += flags_of({k: v for k, v in (where or {}).items() if v != getattr(usual, k)})
     words += ["--settings", *(f"{name}={text_of(v)}" for name, v in settings.items())] * bool(
         settings
     )
@@ -182,11 +186,19 @@ def settings_from(pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def _train(
-    experiment: str, progress: Progress, cpus: int, side_by_side: int, again: str, console: Console
+    experiment: str,
+    progress: Progress,
+    workers: int | None,
+    side_by_side: int | None,
+    again: str,
+    console: Console,
 ) -> None:
     """`train_all`, with everything that a person sees meanwhile."""
     jobs = list(progress)
     todo = sum(not r.done for r in progress.values())
+    config, cpus = jobs[0].config, workers or usable_cpus()
+    on_ray = config.backend == "ray"
+    side_by_side = (side_by_side or ON_RAY) if on_ray else min(cpus, side_by_side or cpus)
     before = len(jobs) - todo
     title = f"{experiment}, {jobs[0].config.recipe} recipe: {len(jobs)} runs"
     title += f", {before} already done" if before else ""
@@ -194,8 +206,14 @@ def _train(
     console.print(Text(title), soft_wrap=True)
     view = View(progress, console)
     try:
-        with view.live if console.is_terminal else nullcontext():
-            train_all(jobs, progress, cpus, side_by_side, view.update, console)
+        with ExitStack() as stack:
+            place = Place(side_by_side, cpus)
+            if todo and on_ray:
+                address = stack.enter_context(one_cluster(config.ray_address, cpus))
+                place = Place(side_by_side, workers, address)
+            if console.is_terminal:
+                stack.enter_context(view.live)
+            train_all(jobs, progress, place, view.update, console)
     except (KeyboardInterrupt, Stopped, RunsFailed) as error:
         error.add_note(f"to continue: {again}")
         raise

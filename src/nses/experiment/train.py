@@ -3,8 +3,8 @@
 import logging
 import os
 import shlex
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -13,6 +13,7 @@ from nses.core.algorithms import Search
 from nses.core.values import State
 from nses.errors import NotFinite, Stopped, StopTraining, StorageFailed, TaskBroken, UsageError
 from nses.execution.looking import look
+from nses.execution.sharing import Sharers, alone
 from nses.experiment.begin import (
     begin_or_continue,
     is_complete,
@@ -41,6 +42,7 @@ from nses.rollouts.episode import Interrupted
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.own import Network, name_of
 from nses.rollouts.policy_conformance import check_policy
+from nses.rollouts.reference import Reference
 from nses.rollouts.sources import source_of
 from nses.rollouts.tasks.gymnasium import is_ours
 from nses.rollouts.tasks.task import Task
@@ -118,28 +120,34 @@ def pursue(
     own: Task | None = None,
     listener: Listener | None = None,
     policy: Network | None = None,
+    sharers: Sharers = alone,
 ) -> Run:
     """Bring a run to its last generation: begin it, or continue from its newest checkpoint.
 
-    The task and the policy are those that the configuration names, or a user's own.
+    The task and the policy are those that the configuration names, or a user's own. `sharers`
+    counts the runs that share the CPUs.
     """
     given = directory_of(config)
     config = replace(config, run_dir=str(given))
     with same_place():
-        _pursue(config, absolute(given), own, policy, listener or _ignore)
+        _pursue(config, absolute(given), own, policy, listener or _ignore, sharers)
     return load(given, config.policy_class if policy is None else policy)
 
 
 def _pursue(
-    config: Config, directory: Path, own: Task | None, brought: Network | None, listener: Listener
+    config: Config,
+    directory: Path,
+    own: Task | None,
+    brought: Network | None,
+    listener: Listener,
+    sharers: Sharers,
 ) -> None:
     """`directory` is absolute: environments may change the working one. Users see run_dir."""
     task = task_of(config, own)
     config = replace(config, distance=task.distance)
     task = _looked_at(task, config)  # finds a broken task before anything is written
     policy = own_policy_of(config, task.facts, brought)
-    if policy is not None:
-        task = _checked(policy, task)
+    task = task if policy is None else _checked(policy, task)
     config = settled(directory, config, task, own is not None, policy is not None)
     check_memory(config, task, policy)
     with ExitStack() as stack:
@@ -149,15 +157,12 @@ def _pursue(
         if state is not None and is_complete(directory, config, state):
             return
         warn_of_memory(config, task)
-        reference = None
-        if policy is None:
-            reference = reference_for(directory, config, task, state is not None)
+        known = state is not None
+        reference = None if policy is not None else reference_for(directory, config, task, known)
         stop = stack.enter_context(Interruption())
         workers = stack.enter_context(ExitStack())
-        begun = load(directory)
-        start = begun.origin.policy if begun.origin else None
-        search = workers.enter_context(search_of(config, task, stop, reference, policy, start))
-        search = replace(search, starts=begun.starts)  # as it was begun
+        begun = _begun(directory, config, task, policy, stop, reference, sharers)
+        search = workers.enter_context(begun)
         try:
             if state is None or not is_over(directory, config, state):
                 state = _generations(search, state, config, directory, stop, listener)
@@ -166,7 +171,7 @@ def _pursue(
             tested = search.retest(state.best, config.retest_episodes)
             workers.close()
             policy = policy_of(config, task.facts, reference, policy)
-            varied = returns_in_variations(config, task, policy, state.best, stop)
+            varied = returns_in_variations(config, task, policy, state.best, stop, sharers)
             write_ending(directory, state, tested.f, varied)
         except Interrupted:
             assert stop.signum is not None
@@ -180,6 +185,23 @@ def _pursue(
         except Exception as error:
             error.add_note(f"to continue: {resume_command(config.run_dir or directory)}")
             raise
+
+
+@contextmanager
+def _begun(
+    directory: Path,
+    config: Config,
+    task: Task,
+    policy: Policy | None,
+    stop: Interruption,
+    reference: Reference | None,
+    sharers: Sharers,
+) -> Iterator[Search]:
+    """The search of a run, with the policy and the starts of episodes that it began with."""
+    run = load(directory)
+    start = run.origin.policy if run.origin else None
+    with search_of(config, task, stop, reference, policy, start, sharers) as search:
+        yield replace(search, starts=run.starts)
 
 
 def _looked_at(task: Task, config: Config) -> Task:

@@ -17,6 +17,7 @@ from nses.core.values import Evaluate, Start
 from nses.errors import UsageError
 from nses.execution.backends import BACKENDS, Setup
 from nses.execution.runner import Plan
+from nses.execution.sharing import Sharers, alone
 from nses.experiment.settings.config import SETTINGS, Config
 from nses.rollouts.behaviors import imported, parse_behavior
 from nses.rollouts.episode import never
@@ -213,7 +214,11 @@ def plan_of(config: Config, task: Task, policy: Policy) -> Plan:
 
 
 def setup_of(
-    config: Config, noise_size: int, capacity: int, should_stop: Callable[[], bool]
+    config: Config,
+    noise_size: int,
+    capacity: int,
+    should_stop: Callable[[], bool],
+    sharers: Sharers,
 ) -> Setup:
     return Setup(
         noise_size=noise_size,
@@ -224,6 +229,7 @@ def setup_of(
         seed=config.seed,
         ray_address=config.ray_address,
         other_numerics=config.allow_other_numerics,
+        sharers=sharers,
     )
 
 
@@ -235,11 +241,13 @@ def search_of(
     reference: Reference | None = None,
     policy: Network | None = None,
     start: Start | None = None,
+    sharers: Sharers = alone,
 ) -> Iterator[Search]:
     """The search that a configuration describes, with its workers, which end with the context.
 
     The policy may be your own. A built-in one for pixels needs a reference batch; if none is
-    given, random play collects it. `start` is the policy that `start_from` names.
+    given, random play collects it. `start` is the policy that `start_from` names. `sharers` counts
+    the runs that share the CPUs.
     """
     if config.start_from is not None and start is None:
         raise UsageError(
@@ -252,7 +260,7 @@ def search_of(
     policy = policy_of(config, task.facts, reference, own)
     _say_flattened(config, task.facts, policy)
     plan = plan_of(config, task, policy)
-    setup = setup_of(config, table_size(policy.size), largest_call(config), should_stop)
+    setup = setup_of(config, table_size(policy.size), largest_call(config), should_stop, sharers)
     row = BACKENDS[config.backend]
     with closing(row.start(plan, setup)) as backend:
         fill_table(backend.noise, config.seed)  # while the workers start
