@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
+import mujoco
 import numpy as np
 import pytest
 
 from nses.core.moments import initial
 from nses.rollouts.episode import player
 from nses.rollouts.policies.mlp import MLP
-from nses.rollouts.tasks.bodies import BODIES, BODY_TASKS, model_of
+from nses.rollouts.tasks.bodies import ASSETS, BODIES, BODY_TASKS, _strip, model_of
 from nses.rollouts.tasks.catalog import make_task
 from nses.rollouts.tasks.mujoco import BodyEnv
 
@@ -62,6 +63,46 @@ def test_the_humanoid_senses_itself_in_the_order_of_the_paper():
     np.testing.assert_array_equal(actuator, data.qfrc_actuator)
     np.testing.assert_array_equal(cfrc, data.cfrc_ext.ravel())
     assert all(part.any() for part in (qpos, qvel, cinert, cvel, actuator, cfrc))
+
+
+@pytest.mark.parametrize("trap", [None, {}])
+@pytest.mark.parametrize("name", BODIES)
+def test_a_bare_model_moves_as_the_whole_one_to_the_bit(name, trap):
+    body = BODIES[name]
+    rng = np.random.default_rng(3)
+    whole, bare = (model_of(body, trap, bare=bare) for bare in (False, True))
+    assert (bare.ncam, bare.nlight, bare.ntendon) == (0, 0, 0) < (whole.ncam, whole.nlight, 1)
+    a, b = mujoco.MjData(whole), mujoco.MjData(bare)
+    a.qvel[:] = b.qvel[:] = rng.uniform(-2, 2, whole.nv)
+    a.qvel[0] = b.qvel[0] = 9.0  # towards the wall
+    touched = 0
+    for _ in range(60):
+        a.ctrl[:] = b.ctrl[:] = rng.uniform(*whole.actuator_ctrlrange.T)
+        for model, data in ((whole, a), (bare, b)):
+            mujoco.mj_step(model, data, nstep=body.frame_skip)
+            mujoco.mj_rnePostConstraint(model, data)
+        touched += a.ncon
+        for part in ("qpos", "qvel", "subtree_com", "cfrc_ext", *body.senses):
+            assert getattr(a, part).tobytes() == getattr(b, part).tobytes()
+    assert touched or name == "swimmer"
+
+
+def test_only_tendons_that_do_nothing_are_left_out():
+    spec = mujoco.MjSpec.from_file(str(ASSETS / "humanoid.xml"))
+    spec.tendons[0].stiffness = (3.0, 0.0, 0.0)
+    _strip(spec)
+    assert len(spec.tendons) == 1
+    spec = mujoco.MjSpec.from_file(str(ASSETS / "humanoid.xml"))
+    spec.actuators[0].trntype = mujoco.mjtTrn.mjTRN_TENDON
+    _strip(spec)
+    assert len(spec.tendons) == 2
+
+
+def test_a_body_that_is_filmed_keeps_its_lights():
+    assert BodyEnv("halfcheetah").model.nlight == 0
+    environment = BodyEnv("halfcheetah", render_mode="rgb_array")
+    assert environment.model.nlight == 1
+    environment.close()
 
 
 def test_the_left_hip_may_bend_as_in_the_authors_model():

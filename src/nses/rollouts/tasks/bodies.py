@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
+import numpy as np
 
 from nses.errors import UsageError
 from nses.rollouts.tasks.physics import MODELS_OWN, USUAL, Physics
@@ -145,11 +146,13 @@ def model_of(
     trap: Mapping[str, float] | None,
     left_hip: float | None = None,
     physics: Physics | None = None,
+    bare: bool = False,
 ) -> "MjModel":
     """The compiled model of a body, with the walls of a trap in its way.
 
     `left_hip` is how far the humanoid's left hip bends forward, in degrees: -110 in Gymnasium's
     model, like the right one, and -120 in the authors'. `physics` replaces the body's own.
+    A `bare` model moves to the bit as the whole one does, and sooner, but cannot be filmed.
     """
     from mujoco import MjSpec
 
@@ -159,10 +162,33 @@ def model_of(
         spec.option.timestep = body.timestep
     if left_hip is not None:
         _bend_left_hip(spec, left_hip)
+    if bare:
+        _strip(spec)
     walls = trap_of(trap)
     with warnings.catch_warnings():  # the half-cheetah's model has a deprecated attribute
         warnings.filterwarnings("ignore", "compiler attribute 'settotalmass' is deprecated")
         return (with_trap(spec, walls) if walls else spec).compile()
+
+
+def _strip(spec: "MjSpec") -> None:
+    """Leave out what is computed in every step and moves nothing.
+
+    Islands are groups of bodies that touch, which can be solved apart: one body is one of them.
+    """
+    from mujoco import mjtDisableBit, mjtTrn
+
+    spec.option.disableflags |= mjtDisableBit.mjDSBL_ISLAND
+    pulled = any(actuator.trntype == mjtTrn.mjTRN_TENDON for actuator in spec.actuators)
+    named = pulled or len(spec.equalities) or len(spec.sensors)
+    tendons = [] if named else [tendon for tendon in spec.tendons if _is_slack(tendon)]
+    for part in (*spec.cameras, *spec.lights, *tendons):
+        spec.delete(part)
+
+
+def _is_slack(tendon: Any) -> bool:
+    """Whether a tendon exerts no force."""
+    forces = (tendon.stiffness, tendon.damping, tendon.range, tendon.frictionloss, tendon.armature)
+    return not any(np.any(force) for force in forces)
 
 
 def _bend_left_hip(spec: "MjSpec", degrees: float) -> None:

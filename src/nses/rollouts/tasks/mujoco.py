@@ -70,7 +70,8 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
             integrator=integrator, solver=solver, iterations=iterations, tolerance=tolerance
         )
         self.physics = self.body.physics.revised(options)
-        self.model = model_of(self.body, trap, left_hip, self.physics)
+        bare = render_mode is None
+        self.model = model_of(self.body, trap, left_hip, self.physics, bare)
         self.data = data = mujoco.MjData(self.model)
         keep_out_of_the_working_directory()
         self.dt = self.model.opt.timestep * self.body.frame_skip  # seconds per step
