@@ -225,6 +225,20 @@ def test_p12_runs_share_a_cluster_by_their_workers_and_one_without_a_cpu_is_told
     assert "other programs hold all 2 CPUs" in caplog.text
 
 
+def test_p10_a_driver_that_was_stopped_does_not_take_its_head_for_dead():
+    alone = roster.Roster.__new__(roster.Roster)
+    alone.watch = SimpleNamespace(answered=1.0)  # type: ignore[assignment]
+    alone.heard, alone.quiet = 1.0, 0.0
+    alone._listen(roster.AWAKE)  # all that counts of a stop, however long
+    assert not alone.headless
+    while not alone.headless:
+        alone._listen(roster.AWAKE)
+    assert alone.quiet > roster.HEADLESS
+    alone.watch.answered = 2.0
+    alone._listen(roster.AWAKE)
+    assert not alone.headless
+
+
 def test_p12_a_cluster_without_a_cpu_is_refused_at_once():
     nobody = roster.Roster.__new__(roster.Roster)
     nobody.watch = SimpleNamespace(found=())  # type: ignore[assignment]

@@ -61,6 +61,7 @@ class Roster:
         self.numerics, self.tolerant = numerics, tolerant  # of this machine, asked when needed
         self.reference = ray.put(contract)
         self.watch = Watch()
+        self.heard, self.quiet = self.watch.answered, 0.0
         self.nodes: dict[str, Node] = {}
         self.refused: dict[str, Exception] = {}
         self.losses: dict[str, int] = {}
@@ -101,7 +102,14 @@ class Roster:
     @property
     def headless(self) -> bool:
         """Whether the cluster's head has stopped answering."""
-        return time.monotonic() - self.watch.answered > HEADLESS + LOOK
+        return self.quiet > HEADLESS + LOOK
+
+    def _listen(self, passed: float) -> None:
+        """Counts the seconds since the head last answered in which we were there to hear it."""
+        if self.watch.answered != self.heard:
+            self.heard, self.quiet = self.watch.answered, 0.0
+        else:
+            self.quiet += passed
 
     @property
     def ready(self) -> list[Node]:
@@ -117,6 +125,7 @@ class Roster:
         """Looks which nodes are there; TooManyFailures if there is no hope left."""
         now = time.monotonic()
         passed, self.looked = min(now - self.looked, AWAKE), now
+        self._listen(passed)
         if self.headless:
             raise TooManyFailures(
                 f"the head of the Ray cluster has not answered for {HEADLESS:g} s. All finished "
