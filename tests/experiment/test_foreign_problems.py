@@ -10,9 +10,10 @@ from gymnasium.wrappers import TransformObservation
 
 import nses
 from commands import call
-from foreign_problems import Screen
+from foreign_problems import Levers, Screen
 from nses.experiment import begin
 from nses.rollouts.policies.mlp import MLP
+from toys import CORRIDOR
 
 FAST: dict[str, Any] = {"recipe": "smoke", "n": 4, "evaluation_episodes": 1, "seed": 3}
 PRACTICAL: dict[str, Any] = {"backend": "serial", "tensorboard": False}
@@ -138,3 +139,41 @@ def test_images_of_floats_have_a_reference_that_is_stored(tmp_path):
     again = nses.resume(run.path, task, generations=2)
     whole = nses.train(task, run_dir=tmp_path / "b", **{**IMAGE, "generations": 2})
     assert again.digest == whole.digest
+
+
+def test_a_class_is_recorded_by_name_and_found_by_the_commands(tmp_path, capsys):
+    run = nses.train(Levers, run_dir=tmp_path / "a", behavior=lambda o, i: i["pulled"], **IMAGE)
+    assert run.own_task
+    run = nses.train(Levers, run_dir=tmp_path / "b", behavior="final:pulled", **IMAGE)
+    assert (run.config.task, run.own_task) == ("foreign_problems:Levers", False)
+    code, out, err = call(capsys, "evaluate", str(run.path), "--episodes", "2")
+    assert code == 0, out + err
+
+
+def test_a_task_object_of_a_module_is_found_by_the_commands(tmp_path, capsys):
+    path = str(nses.train(CORRIDOR, run_dir=tmp_path / "a", **IMAGE).path)
+    for command in (
+        ["resume", path, "--generations", "2"],
+        ["evaluate", path, "--episodes", "2"],
+        ["replay", path, "--generation", "2", "--json"],
+    ):
+        code, out, err = call(capsys, *command)
+        assert code == 0, out + err
+    assert json.loads(out)["same bits"]
+
+
+def test_a_task_object_that_no_module_holds_has_to_be_named(tmp_path, capsys):
+    nameless = CORRIDOR.revised(name="nameless")
+    run = nses.train(nameless, run_dir=tmp_path / "a", **IMAGE)
+    code, _, err = call(capsys, "evaluate", str(run.path))
+    assert code == 2
+    assert "--task module:attribute" in err
+    assert nses.evaluate(run, task=nameless, episodes=2).returns.shape == (2,)
+    for command in (
+        ["evaluate"],
+        ["replay", "--generation", "1"],
+        ["resume", "--generations", "2"],
+    ):
+        words = [command[0], str(run.path), *command[1:], "--task", "toys:CORRIDOR"]
+        code, out, err = call(capsys, *words)
+        assert code == 0, out + err

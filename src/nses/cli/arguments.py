@@ -50,6 +50,16 @@ Modules = Annotated[
     tyro.conf.UseAppendAction,
 ]
 
+OwnTask = Annotated[
+    str | None,
+    tyro.conf.arg(
+        metavar="MODULE:ATTRIBUTE",
+        help="The Task object of a run that was trained on one in Python, where the run does not "
+        "know where to find it.",
+        help_behavior_hint="(default: none)",
+    ),
+]
+
 
 def required(directories: tuple[str, ...], command: str) -> tuple[str, ...]:
     """The directories, if there are any: tyro would accept none."""

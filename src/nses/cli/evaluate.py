@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass
 
-from nses.cli.arguments import PolicyName, RunDirectory, parse, terminal
+from nses.cli.arguments import OwnTask, PolicyName, RunDirectory, parse, terminal
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,7 @@ class Arguments:
     """Environment arguments that differ from those of the run, as NAME=VALUE: of a game,
     sticky=0.25 makes actions stick, and least_noops=31 noops=60 begins it later; of a MuJoCo
     body, integrator=RK4 simulates it as in the paper."""
+    task: OwnTask = None
     json: bool = False
     """Print JSON instead of text."""
 
@@ -31,10 +32,10 @@ def command(argv: list[str]) -> int:
     console = terminal()
     arguments = arguments_of(given.environment) if given.environment else None
     tested = evaluate(
-        load(given.run), given.policy, given.episodes, given.seed, environment=arguments
+        load(given.run), given.policy, given.episodes, given.seed, given.task, arguments
     )
     if given.json:
-        asked = {name: value for name, value in asdict(given).items() if name != "json"}
+        asked = {k: v for k, v in asdict(given).items() if k not in ("json", "task")}
         print(json.dumps({**asked, **tested.summary}))
     else:
         where = " with " * bool(given.environment) + ", ".join(given.environment)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import tyro
 
-from nses.cli.arguments import POLICY_HELP, RunDirectory, parse, terminal
+from nses.cli.arguments import POLICY_HELP, OwnTask, RunDirectory, parse, terminal
 from nses.words import duration, say, short
 
 
@@ -35,6 +35,7 @@ class Arguments:
     and steps in between are played but not drawn."""
     max_steps: int | None = None
     """Stop after this many steps."""
+    task: OwnTask = None
 
 
 def command(argv: list[str]) -> int:
@@ -45,7 +46,7 @@ def command(argv: list[str]) -> int:
     from nses.experiment.runs.run import load
 
     run, console = load(given.run), terminal()
-    limit = visible(run, given.max_steps).step_limit
+    limit = visible(run, given.max_steps, given.task).step_limit
     columns = (
         TextColumn("filming"),
         BarColumn(24),
@@ -64,6 +65,7 @@ def command(argv: list[str]) -> int:
             fps=given.fps,
             speed=given.speed,
             max_steps=given.max_steps,
+            task=given.task,
             listener=lambda steps: p.advance(filmed, steps),
         )
     width = max(15, *(len(title) + 2 for scene in video.scenes for title, _ in scene))

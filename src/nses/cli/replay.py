@@ -3,7 +3,7 @@
 import sys
 from dataclasses import dataclass
 
-from nses.cli.arguments import RunDirectory, parse, show_facts, terminal
+from nses.cli.arguments import OwnTask, RunDirectory, parse, show_facts, terminal
 from nses.execution.output import visible
 
 
@@ -16,6 +16,7 @@ class Arguments:
     """A candidate of that generation, counted from 0; the updated member if not given."""
     member: int | None = None
     """A member other than the one that was updated."""
+    task: OwnTask = None
     json: bool = False
     """Print JSON instead of text."""
 
@@ -29,7 +30,7 @@ def command(argv: list[str]) -> int:
 
     console, run = terminal(), load(given.run)
     past = rebuild(run, given.generation, member=given.member, candidate=given.candidate)
-    facts = answer(past, play(run, past))
+    facts = answer(past, play(run, past, given.task))
     show_facts(facts, given.json, console)
     if facts["same bits"] is not False:
         return 0

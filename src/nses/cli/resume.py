@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from nses.cli.arguments import RunDirectory, parse, with_choices
+from nses.cli.arguments import OwnTask, RunDirectory, parse, with_choices
 from nses.cli.train import pursue_and_show
 
 HINT = "(default: as before)"
@@ -37,6 +37,7 @@ class Arguments:
     """Seconds after which an episode counts as hanging."""
     checkpoint_seconds: Annotated[float, AS_BEFORE] = -1.0
     """Seconds between checkpoints."""
+    task: OwnTask = None
 
 
 def command(argv: list[str]) -> int:
@@ -51,11 +52,12 @@ def command(argv: list[str]) -> int:
     from nses.experiment.settings.stopping import STOPS
 
     run = load(given.run)
-    run.refuse_without()
+    run.refuse_without(given.task)
+    own = run.own(given.task)
     as_before = {"backend": "auto", "deadline": 0.0, "checkpoint_seconds": -1.0}
     settings = {
         name: value_of(name, value) if name in STOPS else value
         for name, value in asdict(given).items()
-        if name != "run" and value is not None and value != as_before.get(name)
+        if name not in ("run", "task") and value is not None and value != as_before.get(name)
     }
-    return pursue_and_show(changed(run.config, settings))
+    return pursue_and_show(changed(run.config, settings), own)

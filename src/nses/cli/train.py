@@ -6,6 +6,7 @@ from nses.cli.arguments import configuration, terminal
 
 if TYPE_CHECKING:
     from nses.experiment.settings.config import Config
+    from nses.rollouts.tasks.task import Task
 
 
 def command(argv: list[str]) -> int:
@@ -15,15 +16,15 @@ def command(argv: list[str]) -> int:
     return pursue_and_show(config)
 
 
-def pursue_and_show(config: "Config") -> int:
-    """Bring a run to its end, and show its progress."""
+def pursue_and_show(config: "Config", own: "Task | None" = None) -> int:
+    """Bring a run to its end, and show its progress; its task may be a user's own object."""
     from nses.experiment.showing.progress import ProgressView, show_end
     from nses.experiment.showing.publish import draw_run, is_drawn
     from nses.experiment.train import pursue
 
     console = terminal()
     with ProgressView(config, console) as view:
-        run = pursue(config, listener=view)
+        run = pursue(config, own, view)
     trained = view.pace.began is not None
     if not trained:
         stop = run.look().stop

@@ -5,6 +5,7 @@ import logging
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from nses.core.values import State
 from nses.errors import CheckpointRefused, StorageFailed, UsageError
@@ -26,9 +27,11 @@ from nses.experiment.runs.storage import DirectoryLock, contained
 from nses.experiment.settings.build import reference_of, refuse_pixels, with_network
 from nses.experiment.settings.config import Config, differences, from_dict
 from nses.experiment.settings.stopping import stop_of
+from nses.experiment.settings.values import arguments_of, stored_form
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.pytorch import TorchPolicy
 from nses.rollouts.reference import Reference
+from nses.rollouts.tasks.own import Brought, brought_task
 from nses.rollouts.tasks.task import Task
 
 log = logging.getLogger("nses")
@@ -49,6 +52,19 @@ def opened(directory: Path) -> DirectoryLock:
         raise StorageFailed(f"cannot write to the run directory {directory}: {error}") from error
 
 
+def brought(task: Brought, given: dict[str, Any]) -> tuple[str, Task | None]:
+    """The name of a task, and a Task if that cannot be found by name; sees to the settings."""
+    seen = given.get("behavior")
+    if isinstance(task, str | Task) and (seen is None or isinstance(seen, str)):
+        return (task, None) if isinstance(task, str) else (task.name, task)
+    environment = stored_form("environment", given.get("environment") or ())
+    arguments = arguments_of(environment)
+    name, given["behavior"], own = brought_task(task, seen, given.get("max_steps"), arguments)
+    if own is not None and own is not task:
+        given.pop("environment", None)  # it has them
+    return name, own
+
+
 def settled(directory: Path, config: Config, task: Task, chosen: bool, own: bool) -> Config:
     """What the settings leave open, as the run in the directory has it or as a new one begins.
 
@@ -63,7 +79,7 @@ def settled(directory: Path, config: Config, task: Task, chosen: bool, own: bool
 
 
 def begin_or_continue(
-    directory: Path, config: Config, task: Task, own: bool, policy: Policy | None
+    directory: Path, config: Config, task: Task, own: bool | str, policy: Policy | None
 ) -> State | None:
     """The state to continue from, None for a new run; CheckpointRefused if the run is another."""
     if not checkpoint.stored(directory / checkpoint.DIRECTORY):
@@ -106,7 +122,9 @@ def begin_or_continue(
     return loaded.state
 
 
-def _begin(directory: Path, config: Config, task: Task, own: bool, policy: Policy | None) -> None:
+def _begin(
+    directory: Path, config: Config, task: Task, own: bool | str, policy: Policy | None
+) -> None:
     """Write the settings of a new run, unless that would overwrite the results of another.
 
     A run that was killed before its first checkpoint left only its settings: the same ones may be

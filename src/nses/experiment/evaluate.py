@@ -19,6 +19,7 @@ from nses.experiment.runs.place import same_place
 from nses.experiment.runs.run import Run, load
 from nses.experiment.settings.build import plan_of, task_of
 from nses.experiment.settings.config import changed
+from nses.rollouts.tasks.own import Brought
 from nses.rollouts.tasks.task import Task
 from nses.words import short
 
@@ -70,7 +71,7 @@ def evaluate(
     policy: str = "best",
     episodes: int = 30,
     seed: int = 0,
-    task: Task | None = None,
+    task: Brought | None = None,
     environment: Mapping[str, Any] | None = None,
 ) -> Tested:
     """Play episodes that training has not seen; `seed` chooses them.
@@ -92,8 +93,8 @@ def evaluate(
     return Tested(e.f, e.lengths, e.b, is_exact(episodes, chosen.starts))
 
 
-def _changed(run: Run, task: Task | None, arguments: Mapping[str, Any]) -> Task:
+def _changed(run: Run, task: Brought | None, arguments: Mapping[str, Any]) -> Task:
     """The task of a run with other arguments of its environment."""
-    run.task(task)  # it may have to be brought along
+    own = run.own(task)
     both = {**run.config.environment_arguments, **arguments}
-    return task_of(changed(run.config, {"environment": both}), task)
+    return task_of(changed(run.config, {"environment": both}), own)

@@ -16,6 +16,7 @@ from nses.execution.looking import look
 from nses.execution.sharing import Sharers, alone
 from nses.experiment.begin import (
     begin_or_continue,
+    brought,
     is_complete,
     is_over,
     opened,
@@ -45,6 +46,7 @@ from nses.rollouts.policy_conformance import check_policy
 from nses.rollouts.reference import Reference
 from nses.rollouts.sources import source_of
 from nses.rollouts.tasks.gymnasium import is_ours
+from nses.rollouts.tasks.own import Brought, origin_of, was_chosen
 from nses.rollouts.tasks.task import Task
 
 log = logging.getLogger("nses")
@@ -54,7 +56,7 @@ Listener = Callable[[State, dict[str, Any]], object]
 
 
 def train(
-    task: str | Task,
+    task: Brought,
     *,
     algorithm: AlgorithmName = "nsra-es",
     seed: int = 0,
@@ -65,8 +67,10 @@ def train(
     progress: bool = False,
     **settings: Unpack[Keywords],
 ) -> Run:
-    """Train on a task by name or on a Task of your own, and return the run.
+    """Train on a task by name, or on a Task or environment of your own, and return the run.
 
+    An environment may be given as a class or function that makes one, a `behavior` as a function of
+    (observation, info). What can be imported is recorded by name, and found again by all commands.
     `listener(state, record)` is called after each generation, with the state of the search and the
     line of metrics.jsonl. If it raises nses.StopTraining, the run stops there with a checkpoint and
     is returned; `resume` continues it exactly. `progress` shows a bar, in a notebook as well.
@@ -77,14 +81,9 @@ def train(
     Every setting of `nses train --help` is a keyword. If `run_dir` already holds the same run,
     it is continued; if it holds another one, CheckpointRefused says how they differ.
     """
-    if not isinstance(task, str | Task):
-        raise UsageError(
-            "task must be the name of a task, a Gymnasium id, 'module:attribute' or an nses.Task "
-            f"(wrap your own environment in one), got {task!r}."
-        )
-    name = task if isinstance(task, str) else task.name
-    base = recipe_of(name, recipe, algorithm)
     given: dict[str, Any] = {"seed": seed, "algorithm": algorithm, **settings}
+    name, own = brought(task, given)
+    base = recipe_of(name, recipe, algorithm)
     if run_dir is not None:
         given["run_dir"] = str(run_dir)
     config = changed(base, given)
@@ -93,12 +92,12 @@ def train(
     if named := name_of(policy):
         config, policy = replace(config, policy_class=named), None
     with watched(config, listener, progress) as both:
-        return pursue(config, None if isinstance(task, str) else task, both, policy)
+        return pursue(config, own, both, policy)
 
 
 def resume(
     run_dir: str | Path,
-    task: Task | None = None,
+    task: Brought | None = None,
     listener: Listener | None = None,
     policy: Network | None = None,
     progress: bool = False,
@@ -110,9 +109,10 @@ def resume(
     """
     run = load(run_dir, policy)
     run.refuse_without(task)
+    own = run.own(task)
     config = changed(run.config, {k: v for k, v in settings.items() if v is not None})
     with watched(config, listener, progress) as both:
-        return pursue(config, task, both, policy)
+        return pursue(config, own, both, policy)
 
 
 def pursue(
@@ -148,12 +148,12 @@ def _pursue(
     task = _looked_at(task, config)  # finds a broken task before anything is written
     policy = own_policy_of(config, task.facts, brought)
     task = task if policy is None else _checked(policy, task)
-    config = settled(directory, config, task, own is not None, policy is not None)
+    config = settled(directory, config, task, was_chosen(own), policy is not None)
     check_memory(config, task, policy)
     with ExitStack() as stack:
         stack.enter_context(opened(directory))
         new = not os.path.lexists(directory / CONFIG)
-        state = begin_or_continue(directory, config, task, own is not None, policy)
+        state = begin_or_continue(directory, config, task, origin_of(own), policy)
         if state is not None and is_complete(directory, config, state):
             return
         warn_of_memory(config, task)

@@ -20,7 +20,7 @@ from nses.experiment.showing.markup import element
 from nses.experiment.showing.plots import Figure
 from nses.experiment.showing.report import write_run_report
 from nses.rollouts.policies.own import Network
-from nses.rollouts.tasks.task import Task
+from nses.rollouts.tasks.own import Brought
 from nses.words import short
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Run(stored.Run):
         *,
         candidate: int | None = None,
         member: int | None = None,
-        task: Task | None = None,
+        task: Brought | None = None,
     ) -> dict[str, Any]:
         """Rebuild a past policy, play its episodes again, and say whether the returns agree.
 

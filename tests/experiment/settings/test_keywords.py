@@ -9,11 +9,13 @@ import pytest
 import nses
 from nses.experiment.settings.config import SETTINGS, Config
 from nses.experiment.settings.keywords import AlgorithmName, Keywords, RecipeName
+from nses.rollouts.behaviors import Behavior, Probe
 
 DECLARED, KEYWORDS = get_type_hints(Config), get_type_hints(Keywords)
 PARAMETERS = {"task", "algorithm", "seed", "recipe", "run_dir"}  # of train itself
 # More is accepted than is stored.
 WIDER = {
+    "behavior": str | Behavior | Probe | None,
     "environment": Mapping[str, Any] | Sequence[str],
     "stop_at": float | Literal["none"] | None,
     "stop_after": int | Literal["none"] | None,

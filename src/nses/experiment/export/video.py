@@ -29,6 +29,7 @@ from nses.rollouts.episode import Episode, GymnasiumPlayer
 from nses.rollouts.foreign import generators_kept
 from nses.rollouts.policies import Policy
 from nses.rollouts.tasks.gymnasium import step_limit_of
+from nses.rollouts.tasks.own import Brought, rendering
 from nses.rollouts.tasks.task import Task
 
 FPS = 30.0  # pictures per second, at most; and steps, if the environment does not say
@@ -98,7 +99,7 @@ def render(
     fps: float | None = None,
     speed: float | None = None,
     max_steps: int | None = None,
-    task: Task | None = None,
+    task: Brought | None = None,
     listener: Listener = ignore,
 ) -> Video:
     """Film the first fresh episodes of this seed; with `grid`, of all members side by side.
@@ -140,7 +141,7 @@ def shoot(
     fps: float | None = None,
     speed: float | None = None,
     max_steps: int | None = None,
-    own: Task | None = None,
+    own: Brought | None = None,
     listener: Listener = ignore,
 ) -> Video:
     """Play one scene after the other and write every picture to the file."""
@@ -176,9 +177,10 @@ def _quieten_pygame() -> None:
         os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
 
-def visible(run: Run, max_steps: int | None = None, own: Task | None = None) -> Task:
+def visible(run: Run, max_steps: int | None = None, own: Brought | None = None) -> Task:
     """The task of a run, with an environment that renders pictures."""
-    task = run.task(own)
+    own = run.own(own)
+    task = task_of(run.config, None if own is None else rendering(own))
     if own is None:
         others = (x for x in run.config.environment if not x.startswith("render_mode="))
         with suppress(UsageError):  # a Task makes its own environment, which may render anyway

@@ -50,10 +50,11 @@ class Document:
     facts: Facts
     versions: dict[str, str]  # at the start of the run
     command: str  # that started the run
-    own_task: bool  # whether the task was passed as an object and cannot be found by name
+    own_task: bool  # whether the task was passed as an object, not by name
     own_policy: str  # the class of the policy if it was passed as an object, else empty
     resumptions: tuple[Resumption, ...]
     starts: tuple[int, ...]  # seeds of all starts of an episode, where evaluations play each
+    task_from: str  # module:attribute of the task that was passed, if it can be imported
 
 
 def read_document(path: Path) -> Document:
@@ -78,15 +79,17 @@ def read_document(path: Path) -> Document:
         raise CheckpointRefused(
             f"{path / CONFIG} is not the configuration of a run: {_shortened(words)}"
         ) from error
+    own = document.get("own_task", False)
     return Document(
         config,
         facts,
         versions,
         _shortened(document.get("command", "unknown")),
-        bool(document.get("own_task", False)),
+        bool(own),
         _shortened(document.get("own_policy", "")),
         tuple(_resumption(r) for r in document.get("resumed", []) if isinstance(r, dict)),
         starts,
+        _shortened(own) if isinstance(own, str) else "",
     )
 
 
@@ -163,7 +166,7 @@ def write_config(
     path: Path,
     config: Config,
     facts: Facts,
-    own_task: bool,
+    own_task: bool | str,  # where it can be imported from, if it can
     own_policy: str = "",
     starts: tuple[int, ...] = (),
 ) -> None:

@@ -22,7 +22,7 @@ from nses.experiment.runs.history import HISTORY, Line, read_history
 from nses.experiment.runs.storage import CheckpointRefused
 from nses.experiment.settings.build import plan_of, search_with
 from nses.experiment.settings.config import differences, from_dict
-from nses.rollouts.tasks.task import Task
+from nses.rollouts.tasks.own import Brought
 
 if TYPE_CHECKING:
     from nses.experiment.runs.run import Run
@@ -120,7 +120,7 @@ def rebuild(
     return Replay(generation, chosen, candidate, theta, parent.moments, episodes, logged)
 
 
-def play(run: "Run", past: Replay, task: Task | None = None) -> Replayed:
+def play(run: "Run", past: Replay, task: Brought | None = None) -> Replayed:
     """Play the original episodes again: the returns should be those of the log."""
     plan = plan_of(run.config, run.task(task), run.family)
     job, epsilon = jobs.job_of(past.episodes, archive.empty(0)), past.episodes.epsilon

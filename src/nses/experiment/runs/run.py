@@ -31,6 +31,7 @@ from nses.rollouts.policies import Policy
 from nses.rollouts.policies.own import Network
 from nses.rollouts.reference import Reference
 from nses.rollouts.spaces import input_of, output_of
+from nses.rollouts.tasks.own import NEEDS_ITS_TASK, Brought, task_again
 from nses.rollouts.tasks.task import Facts, Task
 
 log = logging.getLogger("nses")
@@ -48,12 +49,13 @@ class Run:
     config: Config
     facts: Facts
     versions: dict[str, str]  # at the start of the run
-    own_task: bool = False  # whether the task was passed as an object and cannot be found by name
+    own_task: bool = False  # whether the task was passed as an object, not by name
     command: str = "unknown"  # that started the run
     own_policy: str = ""  # the class of the policy if it was passed as an object, else empty
     brought: Network | None = field(default=None, repr=False, compare=False)  # that object
     resumptions: tuple[Resumption, ...] = ()
     starts: tuple[int, ...] = ()  # seeds of all starts, where evaluations play each of them
+    task_from: str = ""  # module:attribute of the Task object, if it can be imported
 
     def __repr__(self) -> str:
         c = self.config
@@ -193,14 +195,16 @@ class Run:
     def _said(self) -> set[str]:
         return set()
 
-    def task(self, own: Task | None = None) -> Task:
+    def task(self, own: Brought | None = None) -> Task:
         """The task of this run; if it was trained on a Task object, pass that object again."""
+        return task_of(self.config, self.own(own))
+
+    def own(self, own: Brought | None = None) -> Task | None:
+        """The Task object of this run, given or found where it was defined; None if it has none."""
+        own = own or self.task_from or None
         if own is None and self.own_task:
-            raise UsageError(
-                f"{self.path} was trained on a Task object, which has to be passed again, in "
-                "Python: nses.resume(run_dir, task=...) or nses.evaluate(run, task=...)."
-            )
-        return task_of(self.config, own)
+            raise UsageError(f"{self.path} {NEEDS_ITS_TASK}")
+        return None if own is None else task_again(own, self.config.max_steps)
 
     @property
     def user_policy(self) -> Policy | None:
@@ -222,7 +226,7 @@ class Run:
             self, brought=self.config.policy_class if self.brought is None else self.brought
         )
 
-    def refuse_without(self, own: Task | None = None) -> None:
+    def refuse_without(self, own: Brought | None = None) -> None:
         """UsageError if this run needs a task or a policy that is neither given nor found."""
         self.task(own)
         self.user_policy  # noqa: B018
@@ -289,4 +293,5 @@ def load(directory: str | Path, policy: Network | None = None) -> Run:
         policy,
         said.resumptions,
         said.starts,
+        said.task_from,
     )

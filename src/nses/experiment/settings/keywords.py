@@ -6,6 +6,8 @@ Config declares them; type checkers read no dataclass as keywords, so a test kee
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
+from nses.rollouts.behaviors import Behavior, Probe
+
 # A row of a table may be added at run time, hence `| str`: editors still complete the others.
 AlgorithmName = Literal["es", "ns-es", "nsr-es", "nsra-es"] | str
 RecipeName = Literal["paper", "authors", "laptop", "smoke"]
@@ -45,7 +47,7 @@ class Keywords(TypedDict, total=False):
     reference_sampling: Literal["spread", "consecutive"] | str
     moments_probability: float
     action_noise: float
-    behavior: str | None
+    behavior: str | Behavior | Probe | None
     distance: Literal["squared-euclidean", "euclidean", "ram", "ram-total"] | str | None
     max_steps: int | None
     start_from: str | None

@@ -60,7 +60,7 @@ def make_environment(spec: EnvSpec, arguments: dict[str, Any]) -> gym.Env[Any, A
         environment = gym.make(spec, disable_env_checker=True, **arguments)
     except (gym.error.Error, ImportError, TypeError) as error:
         raise UsageError(f"{spec.id!r} cannot be made: {error}") from error
-    return _watched(environment)
+    return watched(environment)
 
 
 def is_ours(task: Task) -> bool:
@@ -74,10 +74,10 @@ def is_ours(task: Task) -> bool:
 
 def make_own(name: str, arguments: dict[str, Any]) -> gym.Env[Any, Any]:
     environment = load_attribute(name, "task")(**arguments)
-    return _watched(environment) if isinstance(environment, gym.Env) else environment
+    return watched(environment) if isinstance(environment, gym.Env) else environment
 
 
-def _watched(environment: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+def watched(environment: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     """Adds what two simulators know but their environments do not tell.
 
     For ale-py, the RAM. For MuJoCo, whether it blew up, which other environments do not check.
