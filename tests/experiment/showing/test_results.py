@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -63,6 +64,9 @@ def test_variations_have_a_mean_and_a_spread():
 
 def test_the_end_of_training_says_it_all(exact, lucky):
     for run, sure in ((exact, certainty(exact)), (lucky, "9 exact, over all 3 starts")):
+        state = a_state(1)
+        state = replace(state, best=replace(state.best, score=9.0, generation=1, member=0))
+        checkpoint.save(run.path / checkpoint.DIRECTORY, state, to_dict(run.config))
         text = told(show_end, run)
         assert f"score 9 (generation 1, member 0); {sure}\n" in text
         assert "sticky actions 0.25: 4 ± 1 in 2 episodes; no-ops 31-60: 6 ± 0 in 1 episode" in text

@@ -248,7 +248,7 @@ def test_other_behaviors_and_arguments_go_through_gymnasium():
 
 @pytest.mark.parametrize(
     ("trouble", "reason"),
-    [("missing", "no library of version"), ("other", "is of version"), ("broken", "too short")],
+    [("missing", "no library of version"), ("other", "has version"), ("broken", "too short")],
 )
 def test_where_the_library_cannot_be_loaded_gymnasium_takes_over_with_a_warning(
     trouble, reason, tmp_path, monkeypatch, caplog
