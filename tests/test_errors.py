@@ -14,7 +14,7 @@ SOURCE = Path(nses.__file__).parent
 
 # Where a ValueError can only be our own fault, is caught at once, or stands in compiled code.
 OURS = {"core/noise.py", "experiment/runs/history.py", "experiment/runs/document.py"}
-COMPILED = {"rollouts/native/network.py"}
+COMPILED = {"rollouts/native/network.py", "rollouts/native/recurrent.py"}
 
 
 def _public():

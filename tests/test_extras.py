@@ -22,7 +22,8 @@ def test_an_extra_installs_what_its_command_needs_and_developers_have_all() -> N
     assert any("gymnasium[classic-control]" in needed for needed in extras["video"])
     assert any(needed.startswith("tensorboard>") for needed in extras["tensorboard"])
     (ours,) = (needed for needed in extras["dev"] if needed.startswith("nses["))
-    assert {*ours.removeprefix("nses[").removesuffix("]").split(",")} >= EXTRAS.keys()
+    installed = {*ours.removeprefix("nses[").removesuffix("]").split(",")}
+    assert installed >= EXTRAS.keys() - {"torch"}  # which is large: its tests say what they skip
 
 
 def test_a_missing_module_is_an_error_of_usage_that_says_how_to_get_it() -> None:

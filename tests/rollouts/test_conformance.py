@@ -111,10 +111,10 @@ class Locked(Corridor):
         super().__init__()
 
 
-class MultiAction(Corridor):
+class TextAction(Corridor):
     def __init__(self) -> None:
         super().__init__()
-        self.action_space = spaces.MultiBinary(2)
+        self.action_space = spaces.Text(9)  # type: ignore[assignment]
 
 
 class TextObservation(Corridor):
@@ -149,7 +149,7 @@ BROKEN_TASKS: dict[str, tuple[dict[str, Any], str]] = {
     "make raises": ({"make": partial(Corridor, colour="red")}, r"task\.make\(\).*colour"),
     "make gives no environment": ({"make": dict}, r"must return a gymnasium.Env, got dict"),
     "one environment for all": ({"make": lambda: only}, r"new environment in every call"),
-    "e6 unsupported actions": ({"make": MultiAction}, r"got MultiBinary\(2\)"),
+    "e6 unsupported actions": ({"make": TextAction}, r"got Text"),
     "e6 unsupported observations": ({"make": TextObservation}, r"flattens to numbers, got Text"),
     "step gives four values": ({"make": FourValues}, r"step\(.*\) must work.*expected 5, got 4"),
     "reset takes no seed": ({"make": OldReset}, r"reset\(seed=\.\.\.\) must work.*seed"),

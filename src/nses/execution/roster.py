@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable
-from math import floor
 from typing import Any
 
 from nses.core.archive import Archive
@@ -12,8 +11,8 @@ from nses.execution.door import Numerics, differences
 from nses.execution.foreman import Answer, Contract, Foreman, Introduction
 from nses.execution.ledger import AWAKE
 from nses.execution.pool import START
-from nses.execution.sharing import Sharers, alone, share_of
-from nses.execution.watch import LOOK, Found, Watch
+from nses.execution.sharing import Sharers, alone, claim, share_of
+from nses.execution.watch import LOOK, Found, Watch, reason_of
 
 log = logging.getLogger("nses")
 
@@ -292,17 +291,3 @@ class Roster:
             ray.wait(ends, num_returns=len(ends), timeout=4.0)
         for node in list(self.nodes.values()):
             self._dismiss(node)
-
-
-def claim(cpus: int, runs: int) -> float:
-    """CPUs that a foreman takes, of those that so many runs share. Ray splits no more than one."""
-    return float(cpus // runs) if cpus >= runs else floor(1e4 * cpus / runs) / 1e4
-
-
-def reason_of(error: Exception) -> str:
-    """What Ray says about a lost foreman, in one line."""
-    name = type(error).__name__
-    if name == "OutOfMemoryError":
-        return "its machine was out of memory"
-    first = next((line for line in str(error).splitlines() if line.strip()), name)
-    return f"{name}: {first.strip().rstrip('.')}"

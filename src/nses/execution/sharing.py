@@ -7,7 +7,7 @@ to take anything back from a run that was killed.
 
 import os
 from collections.abc import Callable
-from math import ceil
+from math import ceil, floor
 
 from nses.execution.shared import Field, anonymous_file, map_arrays, size_of
 
@@ -51,3 +51,8 @@ def sharers_on(descriptor: int) -> Sharers:
     runs = map_arrays(descriptor, _FIELDS)["runs"]
     os.close(descriptor)
     return lambda: int(runs[0])
+
+
+def claim(cpus: int, runs: int) -> float:
+    """CPUs that a foreman takes, of those that so many runs share. Ray splits no more than one."""
+    return float(cpus // runs) if cpus >= runs else floor(1e4 * cpus / runs) / 1e4

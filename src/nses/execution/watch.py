@@ -56,3 +56,12 @@ def nodes_of_the_cluster() -> tuple[Found, ...]:
         for node in ray.nodes()
         if node["Alive"]
     )
+
+
+def reason_of(error: Exception) -> str:
+    """What Ray says about a lost foreman, in one line."""
+    name = type(error).__name__
+    if name == "OutOfMemoryError":
+        return "its machine was out of memory"
+    first = next((line for line in str(error).splitlines() if line.strip()), name)
+    return f"{name}: {first.strip().rstrip('.')}"

@@ -177,7 +177,12 @@ class Run:
         (batch,) = checkpoint.load_archive(self.path / REFERENCE).traces
         space = self.facts.observation_space
         kind = np.uint8 if space.dtype == np.uint8 else np.float32
-        return batch.view(kind).reshape(len(batch), *(space.shape or ()))
+        try:
+            return batch.view(kind).reshape(len(batch), *(space.shape or ()))
+        except ValueError as error:
+            raise CheckpointRefused(
+                f"{self.path / REFERENCE} does not hold observations of this task: {error}."
+            ) from error
 
     @property
     def origin(self) -> Origin | None:
