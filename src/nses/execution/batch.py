@@ -28,7 +28,7 @@ class Batch:
 
     def __init__(self, number: int, job: Job, memory: Memory):
         self.number, self.job = number, job
-        self.rows = rows_in(memory).head(len(job))
+        self.rows = rows_in(memory).views(range(len(job)))
         self.ledger = Ledger()
         self._forget()
 

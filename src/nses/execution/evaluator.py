@@ -70,7 +70,7 @@ class Judge:
 def evaluation(job: Job, rows: Rows, judge: Judge, restarts: int = 0) -> Evaluation:
     """One value from the rows of all candidates that count; moments are merged in their order."""
     if job.enough is not None:
-        rows = rows.head(cut(rows.lengths, job.enough))
+        rows = rows.views(range(cut(rows.lengths, job.enough)))
     f = rows.f.copy()
     judge.check(f, job.perturbed, before=job.whole - len(job))
     merged = moments.nothing(rows.observed.shape[1] // 2)

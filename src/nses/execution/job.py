@@ -137,9 +137,10 @@ class Rows:
     first: FirstTrace | None = None  # of an unperturbed candidate with a finite return
     errors: tuple[str, ...] = ()  # tracebacks of those that raised
 
-    def head(self, n: int) -> "Rows":
-        """Views of the first n."""
-        return rows_in({name: getattr(self, name)[:n] for name in COLUMNS})
+    def views(self, indices: range) -> "Rows":
+        """Views of some rows."""
+        place = _slice(indices)
+        return rows_in({name: getattr(self, name)[place] for name in COLUMNS})
 
     def write(self, indices: range, rows: "Rows") -> None:
         """Write rows to their places; status comes last, since it says that the rest is there."""
@@ -244,11 +245,17 @@ def play(
     noise: Table | None,
     indices: range,
     starting: Callable[[int], None] = ignore,
+    into: Rows | None = None,
 ) -> Rows:
-    """The rows of these candidates; `starting` is told each index before its episode."""
+    """The rows of these candidates; `starting` is told each index before its episode.
+
+    They are written to their places in `into`, if that is given; status comes last.
+    """
     plan, A, traces = runner.plan, job.archive, runner.plan.traces
     check_theta(job.theta, plan.policy.size)
-    rows, first, errors = empty_rows(len(indices), plan), None, []
+    rows = empty_rows(len(indices), plan) if into is None else into.views(indices)
+    rows.N[:] = 0.0
+    first, errors = None, []
     for row, i in enumerate(indices):
         starting(i)
         try:
@@ -273,7 +280,7 @@ def play(
     if job.perturbed and not traces:  # unperturbed ones are asked only for f and b
         rows.N[known] = runner.novelty(rows.b[known], A)
     rows.status[:] = np.where(known, DONE, FAILED)
-    return replace(rows, first=first, errors=tuple(errors))
+    return replace(rows, first=first, errors=tuple(errors)) if first or errors else rows
 
 
 def _episode(runner: Runner, job: Job, noise: Table | None, i: int) -> Episode:

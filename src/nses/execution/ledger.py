@@ -11,7 +11,7 @@ from nses.errors import TooManyFailures
 
 log = logging.getLogger("nses")
 
-UNIT = 32  # candidates, at most
+UNIT = 64  # candidates, at most
 ATTEMPTS = 3
 AWAKE = 1.0  # seconds: a longer pause between two looks counts as no more than this
 

@@ -43,8 +43,7 @@ class Station:
             self.number, self.progress["job"][self.slot] = number, number
             self.job, self.rows = published(memory, self.archive), rows_in(memory)
         try:
-            played = play(self.runner, self.job, self.noise, unit, self._starting)
-            self.rows.write(unit, played)
+            played = play(self.runner, self.job, self.noise, unit, self._starting, self.rows)
         except Interrupted:
             played = None
         self.current[self.slot] = -1

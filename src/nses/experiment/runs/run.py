@@ -180,9 +180,7 @@ class Run:
         try:
             return batch.view(kind).reshape(len(batch), *(space.shape or ()))
         except ValueError as error:
-            raise CheckpointRefused(
-                f"{self.path / REFERENCE} does not hold observations of this task: {error}."
-            ) from error
+            raise CheckpointRefused(f"{self.path / REFERENCE} is of another task.") from error
 
     @property
     def origin(self) -> Origin | None:
