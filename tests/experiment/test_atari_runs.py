@@ -115,9 +115,8 @@ def test_resumed_runs_end_like_those_that_were_not_interrupted(seaquest, tmp_pat
 @pytest.mark.parametrize("game", ["freeway", "frostbite", "qbert"])
 def test_the_digest_is_the_same_for_any_number_of_workers(game, tmp_path):
     """Workers play different episodes before each one, and emulators must not remember them."""
-    runs = [train(game, tmp_path / "serial", max_steps=100, backend="serial")]
-    runs += [train(game, tmp_path / str(x), max_steps=100, workers=x) for x in (1, 3)]
-    assert len({run.digest for run in runs}) == 1
+    serial = train(game, tmp_path / "serial", max_steps=100, backend="serial")
+    assert train(game, tmp_path / "three", max_steps=100, workers=3).digest == serial.digest
 
 
 @pytest.mark.slow
