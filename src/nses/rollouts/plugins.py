@@ -1,5 +1,6 @@
-"""Helpers for checking plug-ins: an attribute, a copy, a call, numbers in a message."""
+"""Helpers for plug-ins: an attribute, a copy, a call, a name, numbers in a message."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -44,3 +45,14 @@ def calling(what: str) -> Iterator[None]:
 
 def short(numbers: Any) -> str:
     return np.array2string(np.asarray(numbers), threshold=8, edgeitems=3, separator=", ")
+
+
+def defined_name(brought: Any) -> str:
+    """`module:attribute` of a class or function, if it can be imported by that name; else empty."""
+    module, attribute = (getattr(brought, x, None) for x in ("__module__", "__qualname__"))
+    if not isinstance(module, str) or not isinstance(attribute, str) or module == "__main__":
+        return ""
+    found: Any = sys.modules.get(module)
+    for part in attribute.split("."):
+        found = getattr(found, part, None)
+    return f"{module}:{attribute}" if found is brought else ""

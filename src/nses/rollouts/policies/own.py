@@ -1,6 +1,5 @@
 """A user's own network: a policy or a torch module, or a class or function that makes one."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 from nses.errors import UsageError
 from nses.rollouts.behaviors import load_attribute
 from nses.rollouts.foreign import errors_only, generators_kept, seed_global_generators
-from nses.rollouts.plugins import calling
+from nses.rollouts.plugins import calling, defined_name
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.pytorch import TorchPolicy, is_module, seeded
 from nses.rollouts.spaces import input_of, output_of
@@ -50,13 +49,7 @@ def name_of(network: Any) -> str | None:
     """`module:attribute` of a class or function, if it can be imported by that name."""
     if isinstance(network, str):
         return network
-    module, attribute = (getattr(network, x, None) for x in ("__module__", "__qualname__"))
-    found: Any = sys.modules.get(module or "")
-    if module == "__main__" or found is None or not attribute:
-        return None
-    for part in attribute.split("."):
-        found = getattr(found, part, None)
-    return f"{module}:{attribute}" if found is network else None
+    return defined_name(network) or None
 
 
 def _is_finished(network: Any) -> bool:

@@ -10,6 +10,7 @@ import gymnasium as gym
 
 from nses.errors import UsageError
 from nses.rollouts.behaviors import Behavior, load_attribute, parse_behavior
+from nses.rollouts.plugins import defined_name
 from nses.rollouts.tasks.catalog import DEFAULT_BEHAVIOR, make_task
 from nses.rollouts.tasks.gymnasium import step_limit_of, watched
 from nses.rollouts.tasks.task import Task
@@ -31,14 +32,8 @@ def importable_name(brought: Any) -> str:
 
     What a script defines has no name: to import it would run the script again.
     """
-    module, attribute = (getattr(brought, x, None) for x in ("__module__", "__qualname__"))
-    if isinstance(module, str) and isinstance(attribute, str):
-        found: Any = sys.modules.get(module) if module != "__main__" else None
-        for part in attribute.split("."):
-            found = getattr(found, part, None)
-        return f"{module}:{attribute}" if found is brought else ""
     if not isinstance(brought, Task | Behavior):
-        return ""
+        return defined_name(brought)
     places = _places(brought)
     home = getattr(brought.make if isinstance(brought, Task) else brought.probe, "__module__", "")
     return next((x for x in places if x.startswith(f"{home}:")), places[0] if places else "")
