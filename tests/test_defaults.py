@@ -1,10 +1,13 @@
 """The table of the general settings counts what was solved, and nothing else."""
 
-from benchmarks.defaults import HEAD, PROBLEMS, REPORTING, SETTINGS, TUNING, table
+import pytest
+from benchmarks.defaults import HEAD, PROBLEMS, REPORTING, SETTINGS, TUNING, Promising, table
+
+from nses import StopTraining
 
 
 def line(settings, problem, algorithm, seed, solved):
-    return (settings, problem, algorithm, str(seed), "1.0", str(solved), "0.5", "0.1")
+    return (settings, problem, algorithm, str(seed), "1.0", str(solved), "100", "0.5", "0.1")
 
 
 def test_the_table_counts_solved_runs_of_the_seeds_asked_for():
@@ -29,3 +32,13 @@ def test_half_of_the_problems_are_hard_and_seeds_of_tuning_and_reporting_are_apa
 def test_settings_cost_the_same_number_of_episodes():
     costs = {s["generations"] * (s["n"] + s["evaluation_episodes"]) for s in SETTINGS.values()}
     assert len(costs) == 1
+
+
+def test_a_run_is_tried_once_for_each_best_policy_that_seems_to_solve_the_problem():
+    promising = Promising(solved=5.0)
+    promising(None, {"best": 4.0})
+    with pytest.raises(StopTraining):
+        promising(None, {"best": 5.5})
+    promising(None, {"best": 5.5})
+    with pytest.raises(StopTraining):
+        promising(None, {"best": 6.0})
