@@ -11,22 +11,33 @@ from batches import plan_of
 from environments import drift, late_start
 from nses.core.noise import fill_table
 from nses.errors import TaskBroken
-from nses.execution.door import Numerics, Trial, checksum, differences
+from nses.execution.door import Numerics, Trial, changed_files, checksum, differences
 from nses.rollouts.tasks.catalog import make_task
 from traced import traced_plan
 
-HERE = Numerics({"numpy": "2.4.6", "cpu": "Model T"}, "abc", 7)
+HERE = Numerics({"numpy": "2.4.6", "cpu": "Model T"}, "abc", 7, {"core/noise.py": "12"})
 
 
 def test_p11_what_differs_is_named():
     assert differences(HERE, HERE) == []
-    there = Numerics({"numpy": "2.5.0", "cpu": "Model T", "libc": "musl"}, "abd", 8)
+    versions = {"numpy": "2.5.0", "cpu": "Model T", "libc": "musl"}
+    there = Numerics(versions, "abd", 8, {"core/noise.py": "21"})
     assert differences(HERE, there) == [
         "numpy is 2.5.0 there and 2.4.6 here",
         "libc is musl there and missing here",
+        "nses has other code there, in core/noise.py",
         "the same episodes end differently there",
         "the noise table has different numbers there",
     ]
+
+
+def test_p11_files_that_differ_are_named_and_many_are_counted():
+    here = {f"{letter}.py": "1" for letter in "abcdef"}
+    assert changed_files(here, dict(here)) == ""
+    assert changed_files(here, here | {"c.py": "2"}) == "c.py"
+    assert changed_files(here, here | {"new.py": "2"}) == "new.py"
+    assert changed_files(here, {}) == "a.py, b.py, c.py, 3 more"
+    assert changed_files(here, 4711) == "a.py, b.py, c.py, 3 more"  # as an older nses answers
 
 
 def test_the_checksum_sees_every_number_of_the_table():

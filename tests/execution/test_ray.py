@@ -16,18 +16,19 @@ import pytest
 import environments
 from batches import TABLE, archive, assert_same, perturbed, plan_of, serially, unperturbed
 from clusters import needs_ray, on_ray, two_nodes
-from environments import drift, faulty, hold, late_start, segfault
+from environments import cursed, drift, faulty, hold, late_start, segfault
 from nses.core.noise import Epsilon
-from nses.errors import TaskBroken, UsageError
+from nses.errors import TaskBroken, TooManyFailures, UsageError
 from nses.execution import ray as module
 from nses.execution import roster
 from nses.execution.connecting import Connection
-from nses.execution.door import CANDIDATES
+from nses.execution.door import CANDIDATES, left_out
 from nses.execution.job import job_of
 from nses.execution.ledger import ATTEMPTS
 from nses.execution.ray import Batch, OnRay, blocks_of, pays, summed_on
 from nses.execution.roster import Node
 from nses.execution.runner import Plan
+from nses.execution.versions import PROTOCOL
 from nses.execution.watch import nodes_of_the_cluster
 from nses.rollouts.episode import Interrupted
 from traced import trace_archive, traced_plan
@@ -146,6 +147,34 @@ def test_p1_a_foreman_killed_or_stopped_changes_nothing_and_leaves_no_worker(clu
         assert gone(victims)
 
 
+def test_p1_a_node_on_which_no_worker_can_start_is_left_out_and_the_others_go_on(
+    cluster, tmp_path, caplog
+):
+    gate, curse = tmp_path / "gate", tmp_path / "curse"
+    task = faulty(partial(hold, gate), range(CANDIDATES, 1000))
+    plan = plan_of(task.revised(make=partial(cursed, curse, task.make)))
+
+    def strike() -> None:
+        victim = foremen()[0]
+        curse.write_text(str(victim.pid))
+        for worker in victim.children():
+            worker.kill()
+
+    with on_ray(cluster, plan) as evaluate:
+        out = (lambda: bool(evaluate.roster.refused), gate.touch)
+        in_turn(evaluate, (playing(evaluate, 2), strike), out)
+        assert_same(evaluate(perturbed(plan), A), EXPECTED)
+        assert len(evaluate.roster.ready) == 1
+    assert "is left out: worker after worker died (exit code 7) while starting" in caplog.text
+
+
+def test_p9_when_no_node_is_left_the_error_says_why_they_were_left_out():
+    nobody = roster.Roster.__new__(roster.Roster)
+    nobody.welcomed, nobody.refused = True, {"id": left_out("blade", "worker after worker died.")}
+    with pytest.raises(TooManyFailures, match=r"(?s)no node .* can play.*\nnode blade is left out"):
+        nobody._despair()
+
+
 def test_p2_a_candidate_that_kills_its_workers_fails_alone(cluster, caplog):
     plan = plan_of(faulty(segfault, {7}))
     with on_ray(cluster, plan) as evaluate:
@@ -185,6 +214,16 @@ def test_p11_nodes_with_other_numerics_are_refused_by_name_unless_they_are_allow
     with on_ray(cluster, HEALTHY, tolerant=True) as evaluate:
         assert_same(evaluate(perturbed(HEALTHY), A), EXPECTED)
     assert "computes differently: numpy is" in caplog.text
+
+
+def test_p11_a_node_with_other_code_to_talk_with_is_refused_even_if_other_numerics_are_allowed(
+    cluster, monkeypatch
+):
+    code = roster.code_of(PROTOCOL)
+    monkeypatch.setattr(roster, "code_of", lambda _: code | {"execution/pool.py": "other"})
+    with on_ray(cluster, HEALTHY, tolerant=True) as evaluate, pytest.raises(UsageError) as info:
+        evaluate(perturbed(HEALTHY), A)
+    assert info.match("is refused, because its nses has other code, in execution/pool.py")
 
 
 def test_p11_another_table_of_noise_is_refused(cluster):

@@ -10,16 +10,18 @@ from nses.core import moments
 from nses.core.archive import archive_of
 from nses.core.noise import Epsilon, Table, fill_table
 from nses.core.seeding import Purpose, generator
-from nses.errors import TaskBroken
+from nses.errors import TaskBroken, TooManyFailures, UsageError
 from nses.execution.job import Job, Rows
 from nses.execution.ledger import units_of
 from nses.execution.pool import DEADLINE, Pool
 from nses.execution.runner import Plan
+from nses.execution.versions import Code
 
 CANDIDATES = 4
 STEPS = 200  # of an episode, at most
 SPREAD = 0.1  # of the perturbations
 ROWS = ("f", "N", "lengths", "b", "observed")
+NAMED = 3  # files, of those that differ
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,7 @@ class Numerics:
     versions: dict[str, str] = field(default_factory=dict)
     episodes: str = ""  # a digest
     noise: int = 0  # a checksum of the whole table: its tails depend on the maths library
+    code: Code = field(default_factory=dict)  # of everything that plays
 
 
 def differences(here: Numerics, there: Numerics) -> list[str]:
@@ -40,11 +43,53 @@ def differences(here: Numerics, there: Numerics) -> list[str]:
         for name in names
         if here.versions.get(name) != there.versions.get(name)
     ]
+    if other := changed_files(here.code, there.code):
+        found.append(f"nses has other code there, in {other}")
     if here.episodes != there.episodes:
         found.append("the same episodes end differently there")
     if here.noise != there.noise:
         found.append("the noise table has different numbers there")
     return found
+
+
+def changed_files(here: Code, there: object) -> str:
+    """The names of the files that differ, the first of them at least; empty if none does."""
+    theirs = there if isinstance(there, dict) else {}  # an older nses answers something else
+    names = sorted(n for n in here.keys() | theirs.keys() if here.get(n) != theirs.get(n))
+    more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
+    return ", ".join([*names[:NAMED], *more])
+
+
+# Why a node may not play.
+
+
+def other_code(name: str, files: str) -> UsageError:
+    return UsageError(
+        f"node {name} is refused, because its nses has other code, in {files}, whatever its "
+        "version says, and might misunderstand what it is asked. Install the same code there."
+    )
+
+
+def other_bits(name: str, found: list[str]) -> UsageError:
+    return UsageError(
+        f"node {name} is refused, because its results would not have the same bits: "
+        f"{'; '.join(found)}. Install the same versions on machines of the same type, or accept "
+        "the difference with --allow-other-numerics."
+    )
+
+
+def cannot_play(name: str, why: str) -> TaskBroken:
+    return TaskBroken(
+        f"node {name} cannot play the task: {why.rstrip()}\nInstall what is missing there, in the "
+        "environment that 'ray start' runs in."
+    )
+
+
+def left_out(name: str, why: str) -> TooManyFailures:
+    return TooManyFailures(
+        f"node {name} is left out: {why.rstrip('.')}. Put that right, then 'ray stop' and "
+        "'ray start' there let it join again."
+    )
 
 
 def checksum(noise: Table) -> int:

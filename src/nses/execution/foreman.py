@@ -4,7 +4,6 @@ It knows nothing about the network through which it is called.
 """
 
 import logging
-import os
 import traceback
 from collections.abc import Mapping
 from contextlib import closing
@@ -17,16 +16,17 @@ from numpy.typing import NDArray
 from nses.core.archive import empty
 from nses.core.noise import Epsilon, fill_table
 from nses.core.values import Floats
-from nses.errors import NsesError
+from nses.errors import NsesError, UsageError
 from nses.execution.batch import Settled
 from nses.execution.door import Numerics, Trial, checksum
 from nses.execution.job import Job, News
+from nses.execution.ledger import Unfit
 from nses.execution.own_code import Sources, install
 from nses.execution.parcel import Parcel, parcel_of
 from nses.execution.pool import Pool
 from nses.execution.runner import Plan
 from nses.execution.shares import Indices, units_among
-from nses.execution.versions import current_versions
+from nses.execution.versions import PLAYING, PROTOCOL, Code, code_of, current_versions
 
 log = logging.getLogger("nses")
 
@@ -63,6 +63,7 @@ class Answer:
     heard: Settled = NOTHING_HEARD  # without rows
     said: tuple[str, ...] = ()  # warnings
     fatal: str = ""  # why the job cannot go on, here or anywhere else
+    unfit: str = ""  # why this node cannot play any job
 
 
 class Said(logging.Handler):
@@ -91,9 +92,9 @@ class Foreman:
         log.addHandler(self.said)
         log.propagate = False
 
-    def here(self) -> int:
+    def here(self) -> Code:
         """Answers once it has started, which may take a while on a busy cluster."""
-        return os.getpid()
+        return code_of(PROTOCOL)
 
     def introduce(self, contract: Contract) -> Introduction:
         """Plays the episodes on which all nodes must agree, then starts its workers."""
@@ -115,7 +116,8 @@ class Foreman:
             return Introduction(trouble=traceback.format_exc())
         self.pools.append(pool)
         fill_table(pool.noise, contract.seed)  # while the workers start
-        return Introduction(Numerics(current_versions(), episodes, checksum(pool.noise)))
+        noise = checksum(pool.noise)
+        return Introduction(Numerics(current_versions(), episodes, noise, code_of(PLAYING)))
 
     def grow(self, workers: int) -> None:
         """More workers, since fewer runs share this node now."""
@@ -149,7 +151,10 @@ class Foreman:
         try:
             done = pool.exchange(units_among(indices, self.workers), low, seconds)
         except NsesError as error:
-            return Answer(number, parcel_of(job, pool.rows, [], None), fatal=str(error))
+            nothing = Answer(number, parcel_of(job, pool.rows, [], None), said=self.said.take())
+            if isinstance(error, (Unfit, UsageError)):  # UsageError: no memory for a worker, or so
+                return replace(nothing, unfit=str(error))
+            return replace(nothing, fatal=str(error))
         return Answer(
             number,
             parcel_of(job, pool.rows, done.indices, done.first),

@@ -16,6 +16,10 @@ ATTEMPTS = 3
 AWAKE = 1.0  # seconds: a longer pause between two looks counts as no more than this
 
 
+class Unfit(TooManyFailures):
+    """Workers die or hang without playing anything: it is this machine's fault, no candidate's."""
+
+
 class Holder:
     """Whoever plays units: what it has been given, and how long it has been silent."""
 
@@ -90,7 +94,8 @@ class Ledger:
 
         `playing` is the candidate it was playing, or -1; `reason` says why it died, None means that
         it hung. Returns the candidate that has now killed too many holders, if there is one: it
-        fails alone. Raises TooManyFailures if the last attempt was a hang, or no candidate's fault.
+        fails alone. Raises TooManyFailures if the last attempt was a hang, Unfit if it was no
+        candidate's fault.
         """
         held = [i for unit in holder.units for i in unit]
         holder.units.clear()
@@ -117,7 +122,8 @@ class Ledger:
         log.warning("%s %s while %s.", holder.name, what, where)
         exhausted = self.deaths[cause] >= ATTEMPTS
         if exhausted and (reason is None or culprit is None):
-            raise TooManyFailures(f"worker after worker {what} while {where} ({ATTEMPTS} times)")
+            kind = Unfit if culprit is None else TooManyFailures
+            raise kind(f"worker after worker {what} while {where} ({ATTEMPTS} times)")
         return exhausted
 
 

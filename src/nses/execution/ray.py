@@ -33,7 +33,7 @@ from nses.execution.runner import Plan
 from nses.execution.shares import Indices, Shares
 from nses.execution.sharing import Sharers, alone
 from nses.execution.spawn import Unsendable
-from nses.execution.versions import current_versions
+from nses.execution.versions import PLAYING, code_of, current_versions
 from nses.rollouts.episode import Interrupted, never
 
 log = logging.getLogger("nses")
@@ -122,7 +122,8 @@ class OnRay:
     def numerics(self) -> Numerics:
         """This machine's numerics, which the nodes must share; known once the table is filled."""
         with closing(self.trial):
-            return Numerics(current_versions(), self.trial.digest(), checksum(self.noise))
+            episodes, noise = self.trial.digest(), checksum(self.noise)
+            return Numerics(current_versions(), episodes, noise, code_of(PLAYING))
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
         """The same result as the serial evaluator's, to the bit."""
@@ -191,6 +192,9 @@ class OnRay:
     def _receive(self, node: Node, answer: Answer, batch: Batch) -> None:
         for text in answer.said:
             log.warning("node %s: %s", node.found.name, text)
+        if answer.unfit:
+            self.roster.leave_out(node, answer.unfit)
+            return
         if answer.number != batch.number:  # copies for a job that is over
             return
         if answer.fatal:

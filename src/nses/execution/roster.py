@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from nses.core.archive import Archive
-from nses.errors import TaskBroken, TooManyFailures, UsageError
-from nses.execution.door import Numerics, differences
+from nses.errors import NsesError, TooManyFailures, UsageError
+from nses.execution import door
 from nses.execution.foreman import Answer, Contract, Foreman, Introduction
 from nses.execution.ledger import AWAKE
 from nses.execution.pool import START
 from nses.execution.sharing import Sharers, alone, claim, share_of
+from nses.execution.versions import PROTOCOL, code_of
 from nses.execution.watch import LOOK, Found, Watch, reason_of
 
 log = logging.getLogger("nses")
@@ -50,7 +51,7 @@ class Roster:
         self,
         contract: Contract,
         workers: int | None,
-        numerics: Callable[[], Numerics],
+        numerics: Callable[[], door.Numerics],
         tolerant: bool = False,
         sharers: Sharers = alone,
     ):
@@ -188,6 +189,11 @@ class Roster:
         except Exception:  # it is already gone
             log.debug("foreman on %s could not be ended", node.found.name, exc_info=True)
 
+    def leave_out(self, node: Node, why: str) -> None:
+        """Others get what it held. It is not tried again, unless it joins as a new node."""
+        self.lost += 1
+        self._refuse(node, door.left_out(node.found.name, why))
+
     def _silence(self, node: Node) -> str:
         import ray
 
@@ -203,6 +209,7 @@ class Roster:
         if self.welcomed:
             raise TooManyFailures(
                 f"no node of the Ray cluster can play, and none has joined for {NOBODY:g} s"
+                + "".join(f"\n{refused}" for refused in self.refused.values())
             )
         raise UsageError(
             f"no node of the Ray cluster was ready to play within {NOBODY:g} s; see the "
@@ -231,7 +238,7 @@ class Roster:
             elif isinstance(answer, Introduction):
                 self._let_in(node, answer)
             elif node.asked == "here" and answer is not None:
-                node.ask("introduce", self.reference)
+                self._greet(node, answer)
         return found
 
     def _answer(self, node: Node) -> Any:
@@ -248,36 +255,32 @@ class Roster:
             self.lose(node, reason_of(error))
         return None
 
+    def _greet(self, node: Node, code: object) -> None:
+        """Machines that run other code might not even understand what they are asked."""
+        if found := door.changed_files(code_of(PROTOCOL), code):
+            self._refuse(node, door.other_code(node.found.name, found))
+        else:
+            node.ask("introduce", self.reference)
+
     def _let_in(self, node: Node, introduction: Introduction) -> None:
+        name = node.found.name
         if introduction.trouble:
-            self._refuse(node, introduction.trouble, TaskBroken)
+            self._refuse(node, door.cannot_play(name, introduction.trouble))
             return
-        found = differences(self.numerics(), introduction.numerics)
+        found = door.differences(self.numerics(), introduction.numerics)
         if found and not self.tolerant:
-            self._refuse(node, "; ".join(found), UsageError)
+            self._refuse(node, door.other_bits(name, found))
             return
         if found:
-            log.warning("node %s computes differently: %s.", node.found.name, "; ".join(found))
+            log.warning("node %s computes differently: %s.", name, "; ".join(found))
         node.ready = self.welcomed = True
         node.exact = not found
 
-    def _refuse(self, node: Node, why: str, kind: type[Exception]) -> None:
-        name = node.found.name
+    def _refuse(self, node: Node, error: NsesError) -> None:
         self._dismiss(node)
-        if kind is TaskBroken:
-            text = (
-                f"node {name} cannot play the task: {why.rstrip()}\nInstall what is missing there, "
-                "in the environment that 'ray start' runs in."
-            )
-        else:
-            text = (
-                f"node {name} is refused, because its results would not have the same bits: {why}. "
-                "Install the same versions on machines of the same type, or accept the difference "
-                "with --allow-other-numerics."
-            )
-        self.refused[node.found.id] = kind(text)
+        self.refused[node.found.id] = error
         if self.nodes or self.welcomed:
-            log.warning("%s", text)
+            log.warning("%s", error)
 
     def close(self) -> None:
         """Ends the foremen, giving their environments a moment to close."""

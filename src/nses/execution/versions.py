@@ -1,8 +1,15 @@
 """What the bits of a result depend on besides its settings."""
 
+import hashlib
 import platform
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+PACKAGE = Path(__file__).parents[1]
+PROTOCOL = ("execution",)  # the code with which machines talk to each other
+PLAYING = ("core", "rollouts")  # the code on which results depend
+Code = dict[str, str]  # a digest of each source file, by its name
 
 RECORDED = ("numpy", "numba", "scipy", "gymnasium", "mujoco", "ale-py", "nses")
 
@@ -18,6 +25,15 @@ def current_versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return versions
+
+
+def code_of(folders: Iterable[str]) -> Code:
+    """What tells apart two installations of the same version, with different code."""
+    files = sorted(file for folder in folders for file in (PACKAGE / folder).rglob("*.py"))
+    return {
+        str(file.relative_to(PACKAGE)): hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+        for file in files
+    }
 
 
 def cpu_model() -> str:
