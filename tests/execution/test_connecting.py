@@ -1,5 +1,6 @@
 """The way to a cluster: what is refused, what is said, and who could read the token."""
 
+import importlib
 import socket
 import stat
 from collections.abc import Iterator
@@ -83,6 +84,15 @@ def test_a_token_must_be_there_and_must_be_private(tmp_path: Path):
     file.chmod(0o600)
     check_token(environment)
     check_token({MODE: "token", TOKEN: "secret"})
+
+
+def test_a_machine_too_busy_to_start_a_cluster_is_told_so(monkeypatch: pytest.MonkeyPatch):
+    def late(**settings: object) -> None:
+        raise Exception("The current node timed out during startup.")
+
+    monkeypatch.setattr(importlib.import_module("ray"), "init", late)
+    with pytest.raises(UsageError, match=r"on this machine could not be started: .* timed out"):
+        connecting._init(None, {})
 
 
 def test_our_own_token_is_for_nobody_else_to_read():

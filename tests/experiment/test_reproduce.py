@@ -3,6 +3,7 @@ import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import closing
@@ -14,6 +15,7 @@ import pytest
 from rich.console import Console
 
 from nses.core.algorithms import ALGORITHMS
+from nses.errors import RunsFailed
 from nses.execution.sharing import Board
 from nses.experiment import fleet
 from nses.experiment.fleet import Job, Place, Reached, reached
@@ -327,6 +329,41 @@ def test_the_fewer_runs_are_left_the_fewer_share_the_cpus(
     place = Place(side_by_side, cpus=8)
     fleet.train_all(list(progress), progress, place, looks.append, Console())
     assert seen == together
+
+
+def test_p10_no_more_runs_are_started_on_a_cluster_that_is_gone(monkeypatch, tmp_path):
+    started = []
+
+    class Headless:
+        """A run that has lost the head of its cluster."""
+
+        returncode = 5
+
+        def __init__(self, job, place, board):
+            self.job, self.process = job, self
+            started.append(job)
+
+        def fault(self):
+            return "exit code 5"
+
+        def last_words(self):
+            return []
+
+        def close(self, end):
+            pass
+
+    monkeypatch.setattr(fleet, "Child", Headless)
+    monkeypatch.setattr(fleet, "POLL_SECONDS", 0.0)
+    progress = {Job(changed(SMOKE, {"seed": i}), tmp_path / str(i)): Reached() for i in range(5)}
+    console, text = console_and_text()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
+    place = Place(2, cpus=8, cluster=f"{host}:{port}")  # nobody listens there any more
+    with pytest.raises(RunsFailed, match="2 of 5 runs failed") as info:
+        fleet.train_all(list(progress), progress, place, lambda _: None, console)
+    assert info.value.exit_code == 5
+    assert len(started) == 2
+    assert "does not answer any more: 3 more runs are not started" in text.getvalue()
 
 
 def test_settings_are_names_and_values():

@@ -112,7 +112,6 @@ _forsaken: list[ExitStack] = []  # kept, or they would be closed with what they 
 def _init(address: str | None, own: dict[str, Any]) -> None:
     with same_signals():
         import ray
-        from ray.exceptions import RayError
 
         logging.getLogger("ray").setLevel(logging.CRITICAL)  # we report what matters ourselves
         _look_again()
@@ -123,7 +122,7 @@ def _init(address: str | None, own: dict[str, Any]) -> None:
                 configure_logging=False,
                 **own,
             )
-        except (ConnectionError, RuntimeError, ValueError, RayError, TimeoutError) as error:
+        except Exception as error:  # of many kinds: one that is late to start is a bare Exception
             with suppress(Exception):
                 ray.shutdown()
             raise UsageError(_why(address, error)) from error

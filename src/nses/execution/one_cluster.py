@@ -17,12 +17,13 @@ def one_cluster(address: str | None, cpus: int) -> Iterator[str]:
     try:
         yield address
     finally:
-        if not _answers(address):
+        if not answers(address):
             connection.forsake()
         connection.close()
 
 
-def _answers(address: str) -> bool:
+def answers(address: str) -> bool:
+    """Whether the head of a cluster is still there."""
     try:
         socket.create_connection(parsed(address), ANSWER).close()
     except OSError:

@@ -18,6 +18,7 @@ from rich.text import Text
 
 from nses.errors import RunsFailed, Stopped
 from nses.execution.cpus import ONE_THREAD
+from nses.execution.one_cluster import answers
 from nses.execution.sharing import Board
 from nses.execution.spawn import signal_name
 from nses.experiment.interruption import Interruption
@@ -146,7 +147,8 @@ def train_all(
 ) -> None:
     """Train all jobs, in order; when all have ended, RunsFailed names those that failed.
 
-    Some run at a time, sharing the CPUs: the fewer runs are left, the more workers each has.
+    Some run at a time, sharing the CPUs: the fewer runs are left, the more workers each has. If
+    the cluster is gone, no more are started.
 
     `update` is called with their `progress` several times a second. Ctrl-C and SIGTERM stop
     every run at a checkpoint, then raise KeyboardInterrupt or Stopped.
@@ -170,6 +172,9 @@ def train_all(
                     child.close(end=0.0)
                 if fault:
                     failed[child.job.name] = (fault, child.process.returncode)
+                    if waiting and place.cluster and not answers(place.cluster):
+                        _say_gone(place.cluster, len(waiting), console)
+                        waiting.clear()
             update(progress)
     if stop.signum is not None:
         raise KeyboardInterrupt if stop.signum == signal.SIGINT else Stopped(stop.signum)
@@ -189,6 +194,12 @@ def _children() -> Iterator[list[Child]]:
         end = time.monotonic() + PATIENCE
         for child in children:
             child.close(end)
+
+
+def _say_gone(cluster: str, waiting: int, console: Console) -> None:
+    runs = "1 more run is" if waiting == 1 else f"{waiting} more runs are"
+    text = f"the Ray cluster at {cluster} does not answer any more: {runs} not started"
+    console.print(Text(text, "bold red"), soft_wrap=True)
 
 
 def _report(child: Child, fault: str, console: Console) -> None:
