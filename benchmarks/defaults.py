@@ -80,6 +80,17 @@ SETTINGS: dict[str, dict[str, Any]] = {
         **FORMER, "generations": 200, "n": 50, "evaluation_episodes": 5, "weight_patience": 5,
         "weight_step": 0.1,
     },
+    "many": {
+        **FORMER, "generations": 500, "n": 20, "evaluation_episodes": 2, "weight_step": 0.1,
+    },
+    "many-alone": {
+        **FORMER, "generations": 500, "n": 20, "evaluation_episodes": 2, "weight_step": 0.1,
+        "members": 1,
+    },
+    "many-quick": {
+        **FORMER, "generations": 500, "n": 20, "evaluation_episodes": 2, "weight_step": 0.1,
+        "lr": 0.1,
+    },
 }  # fmt: skip
 
 
