@@ -17,7 +17,6 @@ ELSEWHERE = {
     "cli/render.py": "experiment/export/test_video.py",
     "cli/watch.py": "experiment/showing/test_dashboard.py",
     "core/hyperparameters.py": "core/test_algorithms.py",
-    "core/values.py": "core/test_algorithms.py",  # they only hold
     "execution/batch.py": "execution/test_pool.py",
     "execution/one_cluster.py": "experiment/test_ray_runs.py",
     "execution/output.py": "cli/test_output.py",

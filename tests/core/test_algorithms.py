@@ -424,6 +424,27 @@ def test_which_candidates_contribute_moments_follows_from_the_seed():
     assert np.flatnonzero(search.perturb(search.newborn(0), 3).contributes).tolist() == [4, 7]
 
 
+def test_a_candidate_contributes_moments_if_its_draw_is_below_the_probability():
+    draws = generator(toy.SEED, 3, 0, Purpose.MOMENTS).random(16)
+    search = toy.make_search("es", M=1, moments_probability=draws[5])
+    contributes = search.perturb(search.newborn(0), 3).contributes
+    np.testing.assert_array_equal(contributes, draws < draws[5])
+
+
+def test_one_thread_sums_the_gradient_unless_more_are_asked_for():
+    asked = []
+
+    def watched(epsilon, F, threads):
+        asked.append(threads)
+        return epsilon.weighted_sum(F)
+
+    search = replace(toy.make_search("es", M=1), weighted_sum=watched)
+    state = search.init()
+    search.step(state)
+    replace(search, threads=3).step(state)
+    assert asked == [1, 3]
+
+
 def test_the_report_counts_every_episode():
     search = toy.make_search("nsra-es")
     h = search.hyperparameters

@@ -33,3 +33,4 @@ def test_more_candidates_are_asked_for_by_the_lengths_that_were_seen():
     assert likely(np.array([10, 30]), 380) == 22
     assert likely(np.array([10, 30]), 40) == 4
     assert likely(np.zeros(2, np.int64), 10**9) == MOST_ADDED
+    assert likely(np.zeros(2, np.int64), 10) == 22  # as if a pair made one step

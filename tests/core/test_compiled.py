@@ -6,7 +6,9 @@ import shutil
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,13 +61,19 @@ def test_m7_compiled_code_uses_constants_and_functions_of_the_files_of_its_key_o
             assert used | {path} <= hashed
 
 
-def test_m7_directories_that_nobody_used_for_long_are_removed(tmp_path):
-    for name, days in {"old": 40, "recent": 3}.items():
+def test_m7_directories_that_nobody_used_for_more_than_30_days_are_removed(monkeypatch, tmp_path):
+    now = int(time.time())
+    monkeypatch.setattr(compiled, "time", SimpleNamespace(time=lambda: float(now)))
+    for name, seconds in {"old": 1, "recent": 0}.items():
         (tmp_path / name).mkdir()
-        past = (tmp_path / name).stat().st_mtime - days * 86_400
-        os.utime(tmp_path / name, (past, past))
+        used = now - 30 * 86_400 - seconds
+        os.utime(tmp_path / name, (used, used))
     compiled.prepare(tmp_path / "new", own=True)
     assert {path.name for path in tmp_path.iterdir()} == {"recent", "new"}
+
+
+def test_m7_the_key_is_a_short_name():
+    assert re.fullmatch("[0-9a-f]{24}", compiled.key())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as somebody else")
@@ -107,6 +115,16 @@ def test_m6_the_temporary_directory_is_private(monkeypatch, tmp_path):
     tmp_path.joinpath("nses").chmod(0o777)
     with pytest.raises(OSError, match="others may write"):
         compiled._temporary("key")
+
+
+def test_m6_a_temporary_directory_is_removed_by_the_process_that_made_it(tmp_path):
+    made = tmp_path / "made"
+    made.mkdir()
+    compiled._remove(str(made), os.getpid() + 1)
+    assert made.exists()
+    for _ in range(2):  # the second time, it is gone already
+        compiled._remove(str(made), os.getpid())
+    assert not made.exists()
 
 
 def test_compiled_functions_let_other_threads_run():

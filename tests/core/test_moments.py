@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from nses.core.moments import VARIANCE_FLOOR, Moments, initial, nothing, of_row, row_size
+from nses.rollouts.native.network import take_in
 
 observations = arrays(
     np.float64, st.tuples(st.integers(1, 20), st.just(3)), elements=st.floats(-100, 100)
@@ -77,6 +78,13 @@ def test_e19_the_largest_float32_observations_stay_finite():
     seen = moments_of(np.array([[huge], [-huge]] * 1000))
     assert np.isfinite(seen.mean).all()
     np.testing.assert_allclose(seen.std, [huge])
+
+
+def test_e19_numbers_beyond_1e100_count_as_1e100():
+    sums = np.zeros((2, 4))
+    assert take_in(np.array([1e300, -1e300, 1.5e100, 9e99]), sums, True)
+    np.testing.assert_array_equal(sums[0], [1e100, -1e100, 1e100, 9e99])
+    np.testing.assert_array_equal(sums[1], sums[0] ** 2)
 
 
 def test_their_repr_says_of_how_many_observations_they_are():

@@ -85,6 +85,16 @@ def test_threads_are_started_only_where_they_pay(monkeypatch):
     assert started_by(20_000, 1000, 2) == [2]
     assert started_by(20_000, 1000, 1) == started_by(20_000, 1000) == []
     assert 100 * 10 < noise.WORTH_THREADS < 20_000 * 500
+    monkeypatch.setattr(noise, "WORTH_THREADS", 100 * 10)
+    assert started_by(100, 20, 3) == [3]
+    assert started_by(99, 20, 3) == []
+    assert noise.SHARE % 1024 == 0  # whole blocks of the sum
+
+
+@pytest.mark.parametrize("n", [1, 18, 19, 21, 22])
+def test_a_weight_for_each_candidate_is_needed(n):
+    with pytest.raises(ValueError, match=f"F must have 20 numbers, got {n}"):
+        sample(TABLE, 5, 20, seed=1, generation=2).weighted_sum(weights(n))
 
 
 def test_equal_weights_of_a_mirrored_pair_cancel_exactly():
@@ -135,6 +145,27 @@ def test_a_longer_table_begins_like_a_shorter_one():
     fill_table(long, 7)
     np.testing.assert_array_equal(long[: TABLE.size], TABLE)
     assert not np.array_equal(long[BLOCK:], long[:1000])
+
+
+@pytest.mark.parametrize(("blocks", "threads"), [(1, 1), (3, 3), (4, 4), (9, 4)])
+def test_up_to_four_threads_fill_the_table_in_any_order(monkeypatch, blocks, threads):
+    started = []
+
+    class Backwards(noise.ThreadPoolExecutor):
+        def __init__(self, max_workers):
+            started.append(max_workers)
+            super().__init__(max_workers)
+
+        def map(self, function, items):
+            return [function(item) for item in reversed(items)]
+
+    monkeypatch.setattr(noise, "BLOCK", 8)
+    forwards, backwards = np.empty((2, 8 * blocks - 3), np.float32)
+    fill_table(forwards, 7)
+    monkeypatch.setattr(noise, "ThreadPoolExecutor", Backwards)
+    fill_table(backwards, 7)
+    assert started == [threads]
+    np.testing.assert_array_equal(backwards, forwards)
 
 
 def test_golden_numbers_of_the_second_block():

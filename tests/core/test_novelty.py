@@ -158,6 +158,47 @@ def test_a_tree_is_built_for_large_archives_and_again_when_its_tail_is_long(monk
     assert built == [16, 21]
 
 
+def test_a_tree_is_built_of_8192_rows_and_again_when_more_than_1024_came(built):
+    rows, seen = random_behaviors(9300, 1), []
+    A = archive_of(rows[:8191])
+    for size in (8191, 8192, 9216, 9217):
+        A = A.append(rows[len(A) : size]) if size > len(A) else A
+        novelty([[0.0]], A, 3)
+        seen.append(list(built))
+    assert seen == [[], [8192], [8192], [8192, 9217]]
+
+
+@pytest.mark.parametrize(
+    ("ten", "scans"),
+    [
+        ([0.5, *[1.0] * 8, 1.0], 1),
+        ([0.5, *[1.0] * 8, np.sqrt(1 + 0.5e-9)], 1),
+        ([0.5, *[1.0] * 8, np.sqrt(1 + 1e-9)], 1),
+        ([0.5, *[1.0] * 8, np.sqrt(1 + 1.5e-9)], 0),
+        ([0.5, *[1.0] * 8, 1.2], 0),
+        ([0.0] * 10, 0),
+    ],
+)
+def test_all_rows_are_scanned_only_where_the_tree_may_have_missed_one(monkeypatch, ten, scans):
+    scanned, scan = [], module._scan
+    monkeypatch.setattr(module, "_scan", lambda *given: (scanned.append(given), scan(*given))[1])
+    monkeypatch.setattr(module, "TREE_FROM", 16)
+    rows = np.array([*ten, *range(90, 100)])[:, None]
+    b = np.zeros((1, 1))
+    np.testing.assert_array_equal(novelty(b, archive_of(rows), 2), brute_force(b, rows, 2))
+    assert len(scanned) == scans
+
+
+@pytest.mark.parametrize("k", [8, 9, 16, 17, 20, 30])
+def test_neighbours_may_be_more_than_the_tree_has_rows(monkeypatch, k):
+    monkeypatch.setattr(module, "TREE_FROM", 16)
+    rows, b = random_behaviors(20, 2), random_behaviors(5, 2, index=1)
+    A = archive_of(rows[:16])
+    novelty(b, A, k)  # builds the tree
+    A = A.append(rows[16:])
+    np.testing.assert_array_equal(novelty(b, A, k), brute_force(b, rows, k))
+
+
 @pytest.mark.parametrize(("dimensions", "trees"), [(8, 1), (9, 0)])
 def test_a_tree_is_not_built_in_many_dimensions(monkeypatch, built, dimensions, trees):
     monkeypatch.setattr(module, "TREE_FROM", 16)

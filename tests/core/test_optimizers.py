@@ -93,3 +93,10 @@ def test_e12_without_a_gradient_theta_rests(name):
     theta = np.linspace(-1, 1, D, dtype=np.float32)
     moved, _ = OPTIMIZERS[name](theta, np.zeros(D), initial(D), 0.01)
     np.testing.assert_array_equal(moved, theta)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_step_of_size_zero_leads_nowhere(name):
+    theta = np.linspace(-1, 1, D, dtype=np.float32)
+    moved, _ = OPTIMIZERS[name](theta, np.ones(D), initial(D), 0.0)
+    np.testing.assert_array_equal(moved, theta)

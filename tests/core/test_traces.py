@@ -103,6 +103,7 @@ def test_a_distance_stops_as_soon_as_it_is_too_far():
     step = np.sqrt(128 * 9.0)
     assert distance(a, b, True, np.inf) == pytest.approx(1000 * step)
     assert 10 * step <= distance(a, b, True, 10 * step) <= 11 * step
+    assert distance(a, b, False, 10 * 1152.0) == 10 * 1152
 
 
 def test_squares_are_exact_up_to_the_widest_state():

@@ -36,7 +36,7 @@ from nses.core.values import (
 from nses.core.weight import Weight, adapt, keep
 from nses.errors import NotFinite
 
-NOTHING = archive.empty(0)  # to measure N against where nobody looks at it
+NOTHING = archive.archive_of([])  # to measure N against where nobody looks at it
 
 T = TypeVar("T")
 
@@ -81,7 +81,8 @@ def near(theta: Vector, sigma: float, rng: np.random.Generator) -> Vector:
 
 def objective(algorithm: Algorithm, f: Floats, N: Floats, w: float, ordinal: bool) -> Floats:
     """F, (n,), from ranked f and ranked N; a pair with a value that is not finite gets 0."""
-    valid = np.repeat((np.isfinite(f) & np.isfinite(N)).reshape(-1, 2).all(axis=1), 2)
+    finite = np.isfinite(f) & np.isfinite(N)
+    valid = np.repeat(finite[::2] & finite[1::2], 2)
     F = np.zeros(len(f))
     F[valid] = algorithm.objective(
         centered_ranks(f[valid], ordinal=ordinal), centered_ranks(N[valid], ordinal=ordinal), w
@@ -120,10 +121,9 @@ class Search:
         h = self.hyperparameters
         members: list[Member] = []
         assessed: list[Assessment] = []
-        A = archive.empty(0)
         for j in range(h.M):
             member = self.newborn(j)
-            assessed.append(self._assess(member, 0, j, A))
+            assessed.append(self._assess(member, 0, j, NOTHING))
             members.append(replace(member, behavior=assessed[j].b))
         A = archive.archive_of([x.b for x in assessed])
         j = max(range(h.M), key=lambda j: assessed[j].f)
@@ -244,7 +244,7 @@ class Search:
     def retest(self, best: Best, episodes: int) -> Evaluation:
         """Fresh episodes of the best policy: its score is a maximum of noisy means, so too high."""
         seeds = evaluation_seeds(self.seed, 0, 0, Purpose.RETEST, episodes, self.starts)
-        return self.evaluate(Candidates(best.theta, best.moments, seeds), archive.empty(0))
+        return self.evaluate(Candidates(best.theta, best.moments, seeds), NOTHING)
 
     def _play(self, member: Member, t: int, A: Archive) -> tuple[Candidates, Evaluation]:
         """n candidates, and more where these have not made the steps of a generation yet."""

@@ -17,15 +17,14 @@ Characterization = NDArray[np.float64] | Trace
 class Buffer:
     """Storage shared by the successive values of one archive, so that appending does not copy them.
 
-    `tree` is a search tree over the first `treed` rows (see novelty.py). Rows never change once
-    written, so the tree stays valid for every archive that has at least these rows.
+    `tree` is a search tree over the first rows (see novelty.py). Rows never change once written, so
+    the tree stays valid for every archive that has at least these rows.
     """
 
     def __init__(self, rows: NDArray[np.float64]):
         self.data = rows
         self.used = len(rows)
         self.tree: object = None
-        self.treed = 0
 
     def extended(self, size: int, b: ArrayLike) -> "tuple[Buffer, int]":
         """Storage of the first `size` rows followed by those of b, and their total number."""

@@ -110,8 +110,8 @@ def _forget(parent: Path) -> None:
     for path in parent.iterdir():
         try:
             if path.stat().st_mtime < time.time() - FORGOTTEN:
-                shutil.rmtree(path, ignore_errors=True)
-        except OSError:  # another process has just removed it
+                shutil.rmtree(path)
+        except OSError:  # another process is removing it, too
             continue
 
 

@@ -25,7 +25,7 @@ def table_size(d: int) -> int:
             f"a network may have at most {LARGEST:,} parameters (the size of the noise table), "
             f"got {d:,}; choose fewer or smaller layers."
         )
-    return min(LARGEST, 1 << int(np.clip(np.ceil(np.log2(128 * d)), 20, 26)))
+    return 1 << int(np.clip(np.ceil(np.log2(128 * d)), 20, 26))
 
 
 def fill_table(table: Table, seed: int) -> None:
@@ -63,11 +63,10 @@ class Epsilon:
 
         Threads share the parameters, not the candidates: any number of them gives the same bits.
         """
-        pairs = F.reshape(-1, 2)
-        if len(pairs) != self.offsets.size:  # compiled code does not check bounds
+        if F.size != 2 * self.offsets.size:  # compiled code does not check bounds
             raise ValueError(f"F must have {2 * self.offsets.size} numbers, got {F.size}.")
-        weights = pairs[:, 0] - pairs[:, 1]
-        if threads == 1 or self.d * len(pairs) < WORTH_THREADS:
+        weights = F[::2] - F[1::2]
+        if threads == 1 or self.d * weights.size < WORTH_THREADS:
             return _weighted_sum(self.table, self.offsets, weights, self.d)
         g = np.empty(self.d)
 

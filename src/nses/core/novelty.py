@@ -65,11 +65,11 @@ def _among_traces(b: Any, archive: Any, k: int, distance: str) -> NDArray[np.flo
     if len(A) < len(archive):
         raise UsageError(f"{distance} is a distance between traces, but the archive holds vectors.")
     k, root = min(k, len(A)), TRACE_DISTANCES[distance]
-    newest_first = A[::-1]  # usually the nearest: after them, the other distances are cut short
     queries = as_traces(b, A[0].shape[1] if A else None)
     nearest = np.empty((len(queries), k))
-    for row, query in zip(nearest, queries, strict=True):
-        row[:] = k_nearest_traces(query, newest_first, k, root)
+    for i, query in enumerate(queries):
+        # The newest are usually the nearest: after them, the other distances are cut short.
+        nearest[i] = k_nearest_traces(query, reversed(A), k, root)
     return nearest if root else np.sqrt(nearest)
 
 
@@ -99,13 +99,13 @@ def _k_nearest(b: NDArray[np.float64], A: Archive, k: int) -> NDArray[np.float64
 
     buffer = A.buffer
     assert isinstance(buffer, Buffer)
-    if not 0 <= len(rows) - buffer.treed <= TREE_TAIL:
-        buffer.tree = KDTree(rows, balanced_tree=False, compact_nodes=False)
-        buffer.treed = len(rows)
-    assert isinstance(buffer.tree, KDTree)
-    far, known = buffer.tree.query(b, k=min(k + SPARE, buffer.treed))
-    missed = np.isinf(far).any(axis=1)  # the squares overflowed, and the tree found no row
-    nearest = k_smallest(b, rows, buffer.treed, np.where(np.isinf(far), 0, known), k)
+    tree = buffer.tree
+    if not (isinstance(tree, KDTree) and 0 <= len(rows) - tree.n <= TREE_TAIL):
+        tree = buffer.tree = KDTree(rows, balanced_tree=False, compact_nodes=False)
+    far, known = tree.query(b, k=k + SPARE)
+    # The index n stands for a row not found: its square overflows, or there are too few rows.
+    missed = np.isinf(far).any(axis=1)
+    nearest = k_smallest(b, rows, tree.n, known % tree.n, k)
     # If even the farthest row found is a near-tie with the k-th, the tree may have missed one.
     kth = nearest[:, -1]
     crowded = missed | (kth > 0) & (far[:, -1] ** 2 <= kth * (1 + 1e-9))

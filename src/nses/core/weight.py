@@ -26,6 +26,6 @@ def adapt(weight: Weight, f: float, *, t_w: int, delta_w: float, min_gain: float
     return replace(weight, t_best=t_best)
 
 
-def keep(weight: Weight, f: float, *, t_w: int, delta_w: float, min_gain: float = 0.0) -> Weight:
+def keep(weight: Weight, f: float, **settings: float) -> Weight:
     """The weight of ES, NS-ES and NSR-ES: it never moves."""
     return weight
