@@ -17,8 +17,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from random import Random
 
-from benchmarks.survivors import REASONS
-from benchmarks.trial import CORE, ROOT, Trial
+from benchmarks.survivors import EQUIVALENT, REASONS
+from benchmarks.trial import CORE, LONGEST, OVERDUE, ROOT, Trial
 
 OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
     ast.Add: ("+", "-"),
@@ -157,15 +157,23 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the sample (0)")
     parser.add_argument("--workers", type=int, default=2, help="how many at a time (2)")
     parser.add_argument("--files", nargs="+", help="of core (all)")
+    parser.add_argument("--lines", nargs="+", help="only where a line contains one of these texts")
     given = parser.parse_args(arguments)
     files = given.files or sorted(path.name for path in (ROOT / CORE).glob("*.py"))
     mutants = [m for f in files for m in mutants_of(f, (ROOT / CORE / f).read_text())]
+    if given.lines:
+        mutants = [m for m in mutants if any(text in m.name for text in given.lines)]
     if given.sample:
         mutants = Random(given.seed).sample(mutants, min(given.sample, len(mutants)))
+    if not mutants:
+        parser.error("there is no such mutant.")
     print(f"{len(mutants)} mutants of {len(files)} files", flush=True)
     with tempfile.TemporaryDirectory(prefix="nses-mutants-") as name:
         survivors = tried(mutants, Path(name), given.workers)
-    report(mutants, survivors, " ".join(arguments))
+    text = report(mutants, survivors)
+    print(text)
+    if not (given.sample or given.files or given.lines):
+        keep(text, " ".join(arguments))
     return 1 if any(m.name not in REASONS for m in survivors) else 0
 
 
@@ -180,15 +188,16 @@ def tried(mutants: list[Mutant], place: Path, workers: int) -> list[Mutant]:
         i, mutant = numbered
         trial = free.get()
         try:
-            killed = trial.kills(mutant.file, mutant.text)
+            code = trial.noticed(mutant.file, mutant.text)
         finally:
             free.put(trial)
-        if not killed:
+        if code in (0, OVERDUE):
             known = "explained" if mutant.name in REASONS else "SURVIVED"
-            print(f"{known}: {mutant.file}:{mutant.line}: {mutant.name}", flush=True)
+            what = known if code == 0 else f"stopped after {LONGEST:.0f} s"
+            print(f"{what}: {mutant.file}:{mutant.line}: {mutant.name}", flush=True)
         if i % 50 == 49:
             print(f"{i + 1} tried in {(time.monotonic() - begin) / 60:.0f} min", flush=True)
-        return killed
+        return code != 0
 
     with ThreadPoolExecutor(workers) as pool:
         killed = list(pool.map(try_one, enumerate(mutants)))
@@ -202,8 +211,8 @@ def _made(place: Path) -> Path:
     return place
 
 
-def report(mutants: list[Mutant], survivors: list[Mutant], arguments: str) -> None:
-    """The table, printed and kept in benchmarks/results."""
+def report(mutants: list[Mutant], survivors: list[Mutant]) -> str:
+    """The table, and every survivor with its reason."""
     lines = ["| file | mutants | killed | explained | missed |", "|---|---|---|---|---|"]
     for file in sorted({m.file for m in mutants}):
         alive = [m for m in survivors if m.file == file]
@@ -211,11 +220,16 @@ def report(mutants: list[Mutant], survivors: list[Mutant], arguments: str) -> No
         cells = (file, count, count - len(alive), explained, len(alive) - explained)
         lines.append(f"| {' | '.join(map(str, cells))} |")
     killed = len(mutants) - len(survivors)
-    lines += ["", f"{killed} of {len(mutants)} killed ({killed / len(mutants):.1%}).", ""]
+    different = max(1, sum(m.name not in EQUIVALENT for m in mutants))
+    lines += ["", f"{killed} of {len(mutants)} killed ({killed / len(mutants):.1%}),"]
+    lines += [f"or of the {different} that are not equivalent {killed / different:.1%}.", ""]
     for m in survivors:
         lines.append(f"- {m.file}: `{m.name}`: {REASONS.get(m.name, 'no test notices')}")
-    text = "\n".join(lines)
-    print(text)
+    return "\n".join(lines)
+
+
+def keep(text: str, arguments: str) -> None:
+    """In benchmarks/results; part of the mutants would not be worth it."""
     today = date.today().isoformat()
     command = f"python -m benchmarks mutants {arguments}".strip()
     file = ROOT / "benchmarks" / "results" / f"{today}-mutants.md"

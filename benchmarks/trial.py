@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,17 @@ PRELOADED = (
     "scipy.stats",
 )  # fmt: skip
 OVERDUE = 99
+
+
+def rounds(file: str) -> Iterator[list[str]]:
+    """What to give to pytest: the tests of one file of `core`, if it has any, then the rest."""
+    twin = f"tests/core/test_{file}"
+    if (ROOT / twin).exists():
+        yield [twin]
+    others = [*ORACLES, f"--deselect={twin}"]
+    if file != "compiled.py":  # slow, and about that file only
+        others.append("--deselect=tests/core/test_compiled.py")
+    yield others
 
 
 class Trial:
@@ -52,29 +64,25 @@ class Trial:
             stdout=subprocess.PIPE,
             text=True,
         )
-        if not self.passes([*ORACLES], share=False):
+        if self.code([*ORACLES], share=False):
             raise SystemExit("the tests fail without any mutant: mend them first.")
 
-    def kills(self, file: str, text: str) -> bool:
-        """Whether the tests notice that a file of `core` has this text."""
+    def noticed(self, file: str, text: str) -> int:
+        """The exit code of the tests that notice that a file of `core` has this text, else 0."""
         path = self.place / CORE / file
         kept = path.with_suffix(".kept")
         shutil.copy2(path, kept)
         try:
             path.write_text(text)
-            twin = f"tests/core/test_{file}"
-            others = [*ORACLES, f"--deselect={twin}"]
-            if file != "compiled.py":  # slow, and about that file only
-                others.append("--deselect=tests/core/test_compiled.py")
-            share = file not in ALONE
-            return not (self.passes([twin], share) and self.passes(others, share))
+            codes = (self.code(tests, file not in ALONE) for tests in rounds(file))
+            return next(filter(None, codes), 0)
         finally:
             kept.replace(path)  # with its time: what was compiled from it is valid again
 
-    def passes(self, tests: list[str], share: bool) -> bool:
+    def code(self, tests: list[str], share: bool) -> int:
         self.program.stdin.write(json.dumps([share, tests]) + "\n")
         self.program.stdin.flush()
-        return int(self.program.stdout.readline()) == 0
+        return int(self.program.stdout.readline())
 
     def close(self) -> None:
         self.program.stdin.close()

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.mutants import CORE, ROOT, mutants_of
-from benchmarks.survivors import REASONS
+from benchmarks.mutants import CORE, ROOT, mutants_of, report
+from benchmarks.survivors import EQUIVALENT, REASONS
+from benchmarks.trial import rounds
 
 SOURCE = '''
 Alias = int | None
@@ -50,3 +51,22 @@ def test_the_survivors_that_are_explained_exist() -> None:
     paths = (ROOT / CORE).glob("*.py")
     names = {m.name for path in paths for m in mutants_of(path.name, path.read_text())}
     assert REASONS.keys() <= names
+
+
+@pytest.mark.parametrize(("file", "count"), [("noise.py", 2), ("hyperparameters.py", 1)])
+def test_a_mutant_is_tried_on_tests_that_exist(file: str, count: int) -> None:
+    tried = list(rounds(file))
+    assert len(tried) == count
+    paths = [argument for tests in tried for argument in tests if not argument.startswith("--")]
+    assert all((ROOT / path).exists() for path in paths)
+
+
+def test_the_report_counts_equivalent_mutants_once_with_and_once_without() -> None:
+    source = (ROOT / CORE / "distances.py").read_text()
+    mutants = list(mutants_of("distances.py", source))
+    same = [m for m in mutants if m.name in EQUIVALENT]
+    other = next(m for m in mutants if m.name not in EQUIVALENT)
+    text = report([*same, other, other], [*same, other])
+    assert "1 of 4 killed (25.0%)" in text
+    assert "of the 2 that are not equivalent 50.0%" in text
+    assert text.count("no test notices") == 1
