@@ -2,7 +2,8 @@
 
 A NAME is a measure or a topic, which is all its measures. Every topic has a file of its own.
 `fuzz` and `soak` measure nothing: they try to break it. `mutants` tries the tests
-instead, `against COMMIT` compares the speed of two versions. `search TASK` tunes a recipe.
+instead, `against COMMIT` compares the speed of two versions. `search TASK` tunes a recipe;
+`race` asks who learns to walk first, we or other libraries.
 """
 
 import importlib
@@ -23,7 +24,7 @@ TOPICS = {
     "pool": pools.MEASURES,
 }
 # Programs with arguments of their own:
-TRIALS = ("fuzz", "soak", "mutants", "against", "defaults", "search")
+TRIALS = ("fuzz", "soak", "mutants", "against", "defaults", "search", "race")
 
 
 def main(names: list[str]) -> int:

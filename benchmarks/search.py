@@ -26,6 +26,7 @@ THIRD = 3
 TUNING, REPORTING = 100, (1000, 1001, 1002)  # seeds, apart
 EPISODES = 30
 ENDLESS = 10**6  # generations: steps decide when a trial stops
+LAST = 0.3  # share of a training that sees the task's own simulation
 
 Settings = dict[str, Any]
 
@@ -85,7 +86,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--workers", type=int, default=None)
     parser.add_argument("--folder", type=Path, default=Path("search"))
     parser.add_argument("--report", action="store_true", help="train the best trial, other seeds")
-    parser.add_argument("--last", type=float, default=0.3, help="share of steps as the task says")
+    parser.add_argument("--last", type=float, default=LAST, help="share of steps as the task says")
     given = parser.parse_args(arguments)
     home = given.folder / given.task
     try:

@@ -16,9 +16,9 @@ def line_of(m: Measure, words: str) -> str:
     return f"| {m.what} | {m.result:.3g} {m.unit} | {m.bound} | {met} | {command} |"
 
 
-def keep(title: str, rows: list[str]) -> None:
+def keep(title: str, rows: list[str], head: list[str] = HEAD) -> None:
     versions = ", ".join(f"{name} {version}" for name, version in current_versions().items())
     today = date.today().isoformat()
     file = RESULTS / f"{today}-{title}.md"
-    file.write_text(f"# {title}, {today}\n\n{versions}\n\n" + "\n".join([*HEAD, *rows]) + "\n")
+    file.write_text(f"# {title}, {today}\n\n{versions}\n\n" + "\n".join([*head, *rows]) + "\n")
     print(f"\nkept in {file.relative_to(Path.cwd())}", flush=True)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ HERE = Path(__file__).parent
 VENV = HERE / ".venv"
 REQUIREMENTS = HERE / "requirements.txt"
 CONSTRAINTS = HERE.parent.parent / "constraints.txt"  # the same Gymnasium and MuJoCo as ours
+RACING = ("evotorch", "ars")
 
 
 def steps_per_second(library: str, env: str, seconds: float) -> float:
@@ -26,6 +28,27 @@ def steps_per_second(library: str, env: str, seconds: float) -> float:
         raise RuntimeError(f"{library} failed on {env}:\n{done.stderr}")
     result = json.loads(done.stdout.splitlines()[-1])
     return result["steps"] / result["seconds"]
+
+
+def program(library: str, env: str, seed: int, folder: Path, start: float) -> list[str]:
+    """The command that lets a library take part in a race; the libraries have to be installed."""
+    words = [library, env, str(seed), str(folder), repr(start)]
+    return [str(VENV / "bin" / "python"), "-m", "benchmarks.rivals.race", *words]
+
+
+def own_token(folder: Path) -> dict[str, str]:
+    """The environment of a Ray that leaves no token in the home directory for all to read."""
+    token = folder / "token"
+    token.touch(0o600)
+    token.write_text(secrets.token_hex(16))
+    return {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
+
+
+def versions() -> str:
+    """Of the libraries."""
+    named = ("evotorch", "sb3-contrib", "stable-baselines3", "torch")
+    lines = [line.split("==") for line in REQUIREMENTS.read_text().splitlines()]
+    return ", ".join(" ".join(line) for line in lines if line[0] in named)
 
 
 def install() -> None:
