@@ -1,9 +1,8 @@
-"""How long a cluster takes to recover, and whether its runs have the bits of any other."""
+"""How long a cluster takes to recover."""
 
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,8 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-import nses
-from benchmarks.faults import generation_of
 from benchmarks.foundation import Measure
 from benchmarks.nodes.cluster import Cluster, cluster_of_two, namespaces
 
@@ -110,77 +107,3 @@ def cost(driver: Told, fault: Callable[[], object]) -> float:
     time.sleep(TENSE)
     wait_for(lambda: driver.steps(since + TENSE))
     return driver.longest(since) - usual
-
-
-# The same bits.
-
-COMMON = ["--recipe", "smoke", "--seed", "1", "--no-tensorboard", "--no-pictures"]
-GENERATIONS = {"point-trap": 400, "humanoid": 60, "atari:freeway": 12}  # long enough to be hit
-Event = Callable[[Cluster, subprocess.Popen[bytes]], object]
-
-
-def _nothing(cluster: Cluster, program: subprocess.Popen[bytes]) -> None:
-    """The undisturbed run."""
-
-
-def _cut_for_good(cluster: Cluster, program: subprocess.Popen[bytes]) -> None:
-    cluster.tell("cut")
-
-
-EVENTS: dict[str, Event] = {
-    "undisturbed": _nothing,
-    "a node joins": lambda cluster, _: cluster.tell("add"),
-    "a raylet is killed": lambda cluster, _: cluster.tell("kill"),
-    "the link is cut": _cut_for_good,
-    "killed, resumed with --backend processes": lambda _, program: program.kill(),
-}
-
-
-def same_bits() -> Iterator[Measure]:
-    """Runs on two nodes to which something happens, against the same run in one process."""
-    apart = bool(namespaces())
-    with tempfile.TemporaryDirectory(prefix="nses-") as folder:
-        for task, generations in GENERATIONS.items():
-            words = [*COMMON, "--generations", str(generations), "--checkpoint-seconds", "0"]
-            serial = Path(folder) / f"{task}-serial"
-            run([], {}, ["train", task, *words, "--backend", "serial", "--run-dir", str(serial)])
-            right = nses.load(serial).digest
-            for number, (name, event) in enumerate(EVENTS.items()):
-                if event is _cut_for_good and not apart:
-                    continue
-                home = Path(folder) / f"{task}-{number}"
-                with cluster_of_two(apart) as cluster:
-                    disturbed(cluster, ["train", task, *words], home, event)
-                same = nses.load(home).digest == right
-                yield Measure(
-                    f"{task}, {name}: the digest of --backend serial", same, "", "= 1", same
-                )
-
-
-def disturbed(cluster: Cluster, words: list[str], home: Path, event: Event) -> None:
-    where = ["--backend", "ray", "--ray-address", cluster.address, "--run-dir", str(home)]
-    program = start(cluster.enter, cluster.environment, [*words, *where])
-    wait_for(lambda: generation_of(home) >= 2 or program.poll() is not None)
-    assert program.poll() is None, "the run ended before anything could happen to it"
-    event(cluster, program)
-    if program.wait() != 0:
-        run([], {}, ["resume", str(home), "--backend", "processes", "--workers", "2"])
-
-
-def run(enter: list[str], environment: dict[str, str], words: list[str]) -> None:
-    program = start(enter, environment, words)
-    if program.wait() != 0:
-        raise RuntimeError(f"exit code {program.returncode} of nses {' '.join(words)}")
-
-
-def start(
-    enter: list[str], environment: dict[str, str], words: list[str]
-) -> subprocess.Popen[bytes]:
-    nowhere = subprocess.DEVNULL
-    return subprocess.Popen(
-        [*enter, sys.executable, "-m", "nses", *words],
-        env={**os.environ, **environment},
-        stdin=nowhere,
-        stdout=nowhere,
-        stderr=nowhere,
-    )
