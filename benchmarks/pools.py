@@ -4,12 +4,13 @@ A run alone leaves CPUs idle while it plays the few episodes that evaluate a mem
 of a generation, when there is nothing left to hand out but episodes are still being played. What
 that costs depends on how many candidates and evaluation episodes there are for each CPU. On
 thousands of CPUs the paper's settings have a handful of each, and it is much; on the two CPUs of a
-laptop only a handful of candidates is like that. So the first work below has two candidates for
-each of two CPUs and one evaluation episode for both, and its ant may fall over in the first steps
-of an episode or in the last; the second work has many of each, and there sharing gains little.
+laptop only a handful of candidates is like that. So FEW has two candidates for each of two CPUs and
+one evaluation episode for both, and its ant falls over after anything from 12 to 1000 steps. MANY,
+where there is enough of everything, is there for comparison (`pool-large`).
 
-Runs are started and ended as `nses reproduce` does it, and that is part of what is measured. The
-two ways take turns, in either order, for as many rounds as fit into the time.
+Runs are started and ended as `nses reproduce` does it, and that is part of what is measured; with
+Ray it takes longer than the training, which is why the runs are shorter there. The two ways take
+turns, in either order, for as many rounds as fit into the time.
 """
 
 import os
@@ -17,7 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -61,13 +62,9 @@ class Work:
         return changed(recipe(self.task, "laptop", algorithm), settings)
 
 
-WORK = {
-    "processes": (
-        Work("ant-trap", 4, 1, 15, weighs=True, seconds=150),
-        Work("ant-trap", 60, 10, 2, weighs=False, seconds=80),
-    ),
-    "ray": (Work("ant-trap", 4, 1, 15, weighs=True, seconds=230),),
-}
+FEW = Work("ant-trap", n=4, E=1, generations=25, weighs=True, seconds=230)
+FEW_ON_RAY = replace(FEW, generations=15, seconds=270)
+MANY = Work("ant-trap", n=60, E=10, generations=4, weighs=False, seconds=230)
 
 
 def jobs_in(directory: Path, work: Work, backend: str) -> list[Job]:
@@ -99,33 +96,29 @@ def rounds(seconds: float) -> Iterator[int]:
         number, longest = number + 1, max(longest, time.monotonic() - before)
 
 
-def compared(backend: str, works: tuple[Work, ...] = ()) -> Iterator[Measure]:
+def compared(backend: str, work: Work) -> Iterator[Measure]:
     with ExitStack() as stack:
         cluster, most = None, usable_cpus()
         if backend == "ray":
             cluster, most = stack.enter_context(one_cluster(None, usable_cpus())), ON_RAY
         ways = {runs: Place(runs, usable_cpus(), cluster) for runs in (most, 1)}
-        for work in works or WORK[backend]:
-            ratios = []
-            for number in rounds(work.seconds):
-                order = sorted(ways, reverse=bool(number % 2))
-                took = {runs: timed(work, backend, ways[runs]) for runs in order}
-                assert took[most][1] == took[1][1], "sharing has changed a result"
-                ratios.append(took[1][0] / took[most][0])
-            yield measure(work, backend, ratios)
-
-
-def measure(work: Work, backend: str, ratios: list[float]) -> Measure:
+        ratios = []
+        for number in rounds(work.seconds):
+            order = sorted(ways, reverse=bool(number % 2))
+            took = {runs: timed(work, backend, ways[runs]) for runs in order}
+            assert took[most][1] == took[1][1], "sharing has changed a result"
+            ratios.append(took[1][0] / took[most][0])
     ratio = float(np.median(ratios))
     what = (
         f"8 runs of {work.task}, n {work.n}, E {work.E}, {work.generations} generations, "
-        f"{backend}: throughput side by side to one after the other, {len(ratios)} rounds"
+        f"{backend}: throughput side by side to one after the other, rounds: {len(ratios)}"
     )
     bound = f"≥ {AT_LEAST}" if work.weighs else "-"
-    return Measure(what, ratio, "×", bound, ratio >= AT_LEAST or not work.weighs)
+    yield Measure(what, ratio, "×", bound, ratio >= AT_LEAST or not work.weighs)
 
 
 MEASURES: dict[str, Callable[[], Iterator[Measure]]] = {
-    "pool-processes": partial(compared, "processes"),
-    "pool-ray": partial(compared, "ray"),
+    "pool-processes": partial(compared, "processes", FEW),
+    "pool-large": partial(compared, "processes", MANY),
+    "pool-ray": partial(compared, "ray", FEW_ON_RAY),
 }
