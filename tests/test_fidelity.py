@@ -52,3 +52,13 @@ def test_every_option_of_the_authors_recipe_is_on_the_page(task, algorithm):
     assert len(pairs) >= 4
     missing = [flags_of(pair) for pair in pairs if shlex.join(flags_of(pair)) not in TEXT]
     assert not missing
+
+
+def test_what_the_paper_does_not_have_is_off_in_its_recipe():
+    section = TEXT.partition("## What neither the paper nor the code has")[2].partition("\n## ")[0]
+    options = sorted({words for words in re.findall(r"`(--[^`]+)`", section) if " " in words})
+    assert len(options) > 5
+    paper = ["humanoid", "--recipe", "paper"]
+    without = changes_of(configuration(paper, "train", ""))
+    for words in options:
+        assert changes_of(configuration([*paper, *shlex.split(words)], "train", "")) != without
