@@ -1,6 +1,10 @@
 """Training on environments that would take the whole program with them."""
 
+import os
+import sys
 import threading
+from functools import partial
+from types import ModuleType
 
 import pytest
 
@@ -8,7 +12,10 @@ import nses
 from commands import nses_command
 from hostile import Exits
 from nses.errors import TaskBroken
+from nses.execution.looking import limit_told, look
 from nses.rollouts.behaviors import parse_behavior
+from nses.rollouts.tasks.gymnasium import UNKNOWN
+from troubled import Calm
 
 SMALL = {"recipe": "smoke", "tensorboard": False, "max_steps": 10, "generations": 2}
 
@@ -53,6 +60,28 @@ def test_m5_a_module_that_exits_when_it_is_imported_cannot_be_loaded(tmp_path, m
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(ValueError, match=r"cannot load task 'exiting_module:Calm'.*SystemExit"):
         nses.train("exiting_module:Calm", run_dir=tmp_path / "run", **SMALL)
+
+
+def test_a_module_that_only_this_process_knows_is_named(monkeypatch):
+    module = ModuleType("known_here_alone")
+    exec("from troubled import Calm\nclass Mine(Calm): pass", vars(module))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    with pytest.raises(
+        TaskBroken, match=r"must be able to import .*'known_here_alone'.*PYTHONPATH"
+    ):
+        look(nses.Task("mine", module.Mine, parse_behavior("final-observation"), 5))
+
+
+def test_a_step_limit_is_asked_for_in_another_process():
+    make = partial(limited_to_its_process, os.getpid())
+    unlimited = nses.Task("own", make, parse_behavior("final-observation"), UNKNOWN)
+    assert limit_told(unlimited) == 7
+
+
+def limited_to_its_process(here):
+    environment = Calm()
+    environment.max_steps = 3 if os.getpid() == here else 7
+    return environment
 
 
 @pytest.mark.parametrize("name", ["Exits", "Vanishes"])

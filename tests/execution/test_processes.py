@@ -240,7 +240,10 @@ def test_a_task_that_cannot_be_sent_is_refused_before_anything_is_started():
     files = open_files()
     lock = threading.Lock()
     plan = plan_of(drift().revised(make=lambda: lock and environments.Drift()))
-    with pytest.raises(ValueError, match=r"cannot be sent to worker processes.*lock"):
+    said = (
+        r"the environment of the task \(.*<lambda>\) cannot be sent to worker processes: .*lock.*"
+    )
+    with pytest.raises(ValueError, match=said + "'module:attribute'"):
         Pool(plan, TABLE.size, capacity=64, workers=1)
     assert open_files() == files
 

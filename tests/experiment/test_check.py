@@ -22,6 +22,20 @@ def test_m13_nses_check_says_whether_a_task_is_sound(capsys, task, code, said):
 
 
 @pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ([], 2, ["pixels are a poor behavior", "--behavior final:x,y takes these numbers"]),
+        (["--behavior", "final:x,y"], 0, ["policy a convolutional network", "step limit 8"]),
+    ],
+)
+def test_nses_check_says_what_becomes_of_an_image(capsys, words, code, said):
+    assert main(["check", "foreign_problems:Screen", "--max-steps", "8", *words]) == code
+    out, err = capsys.readouterr()
+    for part in said:
+        assert part in " ".join((out + err).split())
+
+
+@pytest.mark.parametrize(
     ("network", "code", "said"),
     [
         ("networks:Echo", 0, "networks:Echo: 12 parameters; it remembers earlier steps"),

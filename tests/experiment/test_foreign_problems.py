@@ -1,8 +1,10 @@
 """Problems of strangers, through the command line and Python, with resume: the same bits."""
 
 import json
+import sys
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -13,6 +15,7 @@ from commands import call
 from foreign_problems import Levers, Screen
 from nses.experiment import begin
 from nses.rollouts.policies.mlp import MLP
+from sources import write_registered
 from toys import CORRIDOR
 
 FAST: dict[str, Any] = {"recipe": "smoke", "n": 4, "evaluation_episodes": 1, "seed": 3}
@@ -23,7 +26,7 @@ FLAGS += ["--n", "4", "--evaluation-episodes", "1", "--seed", "3"]
 PROBLEMS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "MiniGrid by module and id": (
         "minigrid:MiniGrid-Empty-5x5-v0",
-        {"observation": "image,direction", "behavior": "final-observation:0", "max_steps": 8},
+        {"observation": "image,direction", "behavior": "final-observation:0"},
         ["--observation", "image,direction"],
     ),
     "MiniGrid after an import": (
@@ -58,9 +61,10 @@ def test_the_command_line_and_python_give_the_same_run(problem, tmp_path, monkey
         pytest.importorskip(module, reason=f"needs {module}, of the extra dev")
     monkeypatch.chdir(tmp_path)
     task, settings, flags = PROBLEMS[problem]
-    flags = [*flags, *FLAGS, "--max-steps", str(settings["max_steps"]), "--run-dir", "a"]
-    if "behavior" in settings:
-        flags += ["--behavior", settings["behavior"]]
+    flags = [*flags, *FLAGS, "--run-dir", "a"]
+    for name in ("behavior", "max_steps"):
+        if name in settings:
+            flags += [f"--{name.replace('_', '-')}", str(settings[name])]
     for command in (
         ["train", task, *flags, "--generations", "1"],
         ["resume", "a", "--generations", "2"],
@@ -77,11 +81,33 @@ def test_the_command_line_and_python_give_the_same_run(problem, tmp_path, monkey
     assert run.facts.action_space.contains(run.policy()(observation))
 
 
+@pytest.fixture
+def registered(tmp_path, monkeypatch):
+    """Modules of a user in the working directory."""
+    write_registered(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield
+    gym.registry.pop("Walk-v0", None)
+    for name in ("walks", "nets"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.usefixtures("registered")
+@pytest.mark.parametrize("words", [["walks:Walk-v0"], ["Walk-v0", "--import", "walks"]])
+def test_two_workers_import_what_registers_an_environment_and_what_defines_a_network(words, capsys):
+    train = ["train", *words, "--policy-class", "nets:Net", *FLAGS[2:], "--generations", "2"]
+    for where in (["serial"], ["processes", "--workers", "2"]):
+        code, out, err = call(capsys, *train, "--backend", *where, "--run-dir", where[0])
+        assert code == 0, out + err
+    assert nses.load("processes").digest == nses.load("serial").digest
+
+
 IMAGE: dict[str, Any] = {"max_steps": 6, "reference": 2, "generations": 1, **FAST, **PRACTICAL}
 
 
 def test_pixels_are_no_behavior_unless_somebody_says_so(tmp_path):
-    with pytest.raises(nses.errors.UsageError, match=r"images, .* final:KEY .* which has x, y, or"):
+    with pytest.raises(nses.errors.UsageError, match=r"are images, .* final:x,y takes"):
         nses.train("foreign_problems:Screen", run_dir=tmp_path / "a", **IMAGE)
     assert not (tmp_path / "a").exists()
     small = {"environment": {"shape": [8, 8, 3]}, "behavior": "final-observation"}
@@ -105,7 +131,7 @@ def test_an_image_beside_other_entries_is_flattened_and_this_is_said(tmp_path, c
     run = nses.train(task, run_dir=tmp_path / "a", **IMAGE)
     assert run.policy().theta.size == (8 * 8 + 2 + 1) * 16 + 17 * 16 + 17 * 4
     assert "the image 'screen' in the observations is flattened" in caplog.text
-    assert "--observation screen" in caplog.text
+    assert "--observation screen (observation='screen')" in caplog.text
     caplog.clear()
     nses.train(task, run_dir=tmp_path / "b", network="mlp", **IMAGE)
     assert not caplog.text

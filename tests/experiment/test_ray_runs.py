@@ -14,7 +14,7 @@ from benchmarks.nodes.cluster import cluster_of_two, namespaces
 import nses
 from clusters import Cluster, needs_ray, two_nodes
 from commands import nses_command
-from sources import WALK
+from sources import WALK, write_registered
 from waiting import SOON, gone, wait_until
 
 pytestmark = [needs_ray, pytest.mark.slow]
@@ -53,6 +53,18 @@ def test_a_task_of_a_users_own_file_trains_on_nodes_that_do_not_have_it(
     there = ["--backend", "ray", "--ray-address", cluster.address]
     for where in (["--backend", "serial"], there):
         done = nses_command(tmp_path, *words, *where, "--run-dir", where[1])
+        assert done.returncode == 0, done.stderr
+    assert nses.load(tmp_path / "ray").digest == nses.load(tmp_path / "serial").digest
+
+
+def test_nodes_import_what_registers_an_environment_and_what_defines_a_network(
+    cluster: Cluster, tmp_path: Path
+):
+    write_registered(tmp_path)
+    words = ["train", "Walk-v0", "--import", "walks", "--policy-class", "nets:Net", *PLAIN]
+    there = ["--backend", "ray", "--ray-address", cluster.address]
+    for where in (["--backend", "serial"], there):
+        done = nses_command(tmp_path, *words, "--generations", "2", *where, "--run-dir", where[1])
         assert done.returncode == 0, done.stderr
     assert nses.load(tmp_path / "ray").digest == nses.load(tmp_path / "serial").digest
 

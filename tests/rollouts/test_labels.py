@@ -15,6 +15,7 @@ from nses.rollouts.labels import label_of
         ("final-observation:3", 1, ["final observation 3"]),
         ("mean-observation", 2, ["mean observation 0", "mean observation 1"]),
         ("final-observation:direction", 1, ["final direction"]),
+        ("final-attribute:agent_pos", 2, ["final agent_pos 0", "final agent_pos 1"]),
         ("ram-final", 128, ["final RAM 0", "final RAM 1"]),
         ("trajectory:x", 10, ["x at 1/10", "x at 2/10"]),
         ("package.module:where", 1, ["where"]),

@@ -30,12 +30,11 @@ class Arguments:
 def command(argv: list[str]) -> int:
     given = parse(Arguments, argv, "check", "Check that a task is sound, in a separate process.")
     from nses.experiment.check import check
-    from nses.experiment.settings.build import task_of
     from nses.experiment.settings.config import changed
     from nses.experiment.settings.recipes import recipe
 
     settings = {name: value for name, value in asdict(given).items() if name != "task"}
     config = changed(recipe(given.task, "laptop", "nsra-es"), settings)
-    lines = check(task_of(config), config.deadline, config.policy_class)
+    lines = check(config)
     terminal().print("\n".join(lines), highlight=False, markup=False, soft_wrap=True)
     return 0

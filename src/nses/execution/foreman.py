@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 
-import cloudpickle
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +20,7 @@ from nses.execution.batch import Settled
 from nses.execution.door import Numerics, Trial, checksum
 from nses.execution.job import Job, News
 from nses.execution.ledger import Unfit
-from nses.execution.own_code import Sources, install
+from nses.execution.own_code import Sources, install, unpacked
 from nses.execution.parcel import Parcel, parcel_of
 from nses.execution.pool import Pool
 from nses.execution.runner import Plan
@@ -100,7 +99,7 @@ class Foreman:
         """Plays the episodes on which all nodes must agree, then starts its workers."""
         try:
             install(contract.sources)
-            plan: Plan = cloudpickle.loads(contract.plan)
+            plan: Plan = unpacked(contract.plan)
             with closing(Trial(plan, contract.deadline)) as trial:
                 episodes = trial.digest()
             pool = Pool(

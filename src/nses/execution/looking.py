@@ -48,6 +48,11 @@ def look(task: Task, deadline: float = DEADLINE, thorough: bool = False) -> Look
     )
 
 
+def limit_told(task: Task, deadline: float = DEADLINE) -> int | None:
+    """The step limit that the environment of a task tells, asked in a separate process."""
+    return look(task.revised(step_limit=1), deadline).limit
+
+
 def _heard(task: Task, connection: Connection, deadline: float, last: str) -> dict[str, Any]:
     """What the process reports, stage by stage, until it ends, or hangs after the last stage."""
     found: dict[str, Any] = {}

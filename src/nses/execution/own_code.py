@@ -5,6 +5,7 @@ the same name, just as on the user's machine.
 """
 
 import importlib.metadata
+import pickle
 import site
 import sys
 import sysconfig
@@ -13,6 +14,7 @@ from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 # The source of each module by its name, where it came from, and whether it is a package.
 Sources = dict[str, tuple[str, str, bool]]
@@ -108,3 +110,15 @@ def installed() -> Sources:
         if isinstance(finder, OwnCode):
             found |= finder.sources
     return found
+
+
+def unpacked(content: bytes) -> Any:
+    """What cloudpickle packed elsewhere; ImportError says what must be importable here."""
+    try:
+        return pickle.loads(content)
+    except (ImportError, AttributeError) as error:
+        raise ImportError(
+            "a worker must be able to import what the task and the policy are made of, but it "
+            f"cannot: {error}. Workers look where this program does (sys.path): put the folder of "
+            "that module on PYTHONPATH, or install it, on every machine that plays."
+        ) from error

@@ -1,6 +1,5 @@
 """What a worker does from its first message to its last: play the units it is given."""
 
-import pickle
 import threading
 import traceback
 from multiprocessing.connection import Connection
@@ -8,6 +7,7 @@ from multiprocessing.connection import Connection
 from nses.core.archive import empty
 from nses.execution.cpus import threads_of_this_process
 from nses.execution.job import NOTHING, Rows, play, published, rows_in
+from nses.execution.own_code import unpacked
 from nses.execution.runner import Runner
 from nses.execution.shared import map_arrays
 from nses.rollouts.foreign import Interrupted
@@ -19,7 +19,7 @@ class Station:
     def __init__(self, content: bytes, descriptors: list[int], slot: int):
         if threads_of_this_process() not in (None, threading.active_count()):
             raise RuntimeError("BLAS started its own threads in a worker, despite its settings.")
-        plan, layouts = pickle.loads(content)
+        plan, layouts = unpacked(content)
         *self.jobs, self.progress, noise = map(map_arrays, descriptors, layouts)
         self.noise, self.slot = noise["table"], slot
         self.newest, self.current, self.played = (

@@ -32,7 +32,7 @@ from nses.execution.roster import TICK, Node, Roster
 from nses.execution.runner import Plan
 from nses.execution.shares import Indices, Shares
 from nses.execution.sharing import Sharers, alone
-from nses.execution.spawn import Unsendable
+from nses.execution.spawn import unsendable
 from nses.execution.versions import PLAYING, code_of, current_versions
 from nses.rollouts.episode import Interrupted, never
 
@@ -275,7 +275,4 @@ def _sendable(plan: Plan) -> bytes:
     try:
         return cloudpickle.dumps(plan)
     except Exception as error:
-        raise Unsendable(
-            f"the task cannot be sent to other machines: {error}. Let its environment create what "
-            "cannot be sent."
-        ) from error
+        raise unsendable(plan, "other machines", error) from error

@@ -54,15 +54,50 @@ class Unsendable(UsageError):
     """The task cannot be sent to another process."""
 
 
+def unsendable(content: Any, where: str, error: Exception) -> Unsendable:
+    """Why a task and a policy cannot be sent, which part of them it is, and what to do."""
+    role, part = _culprit(content)
+    name = f" ({part})" if part else ""
+    return Unsendable(
+        f"the {role}{name} cannot be sent to {where}: {error}. What a module defines is sent by "
+        "name, and workers import it; all else is copied. So define it in a module, a file "
+        "module.py beside your script, and give its name, 'module:attribute'; or let it open "
+        "locks, files and simulators itself when it is made there. --backend serial needs no "
+        "workers (backend='serial')."
+    )
+
+
+def _culprit(content: Any) -> tuple[str, str]:
+    """The part of a task or policy that cannot be copied: its role, and what it is called."""
+    told = content if isinstance(content, tuple) else (content,)
+    task = next((getattr(x, "task", x) for x in told), None)
+    parts = {
+        "environment of the task": getattr(task, "make", None),
+        "behavior": getattr(getattr(task, "behavior", None), "probe", None),
+        "policy": getattr(told[0], "policy", None),
+    }
+    for role, part in parts.items():
+        try:
+            cloudpickle.dumps(part)
+        except Exception:
+            return role, _called(part)
+    return "task", ""
+
+
+def _called(part: Any) -> str:
+    """A function or class by its full name, also inside what calls it; an object by its class."""
+    for name in ("make", "func", "factory"):  # of Adapted, of a partial function, of Made
+        part = getattr(part, name, part)
+    known = part if hasattr(part, "__qualname__") else type(part)
+    return f"{known.__module__}.{known.__qualname__}"
+
+
 def packed(content: Any) -> bytes:
     """What a process needs to know once; import paths come first, because the rest needs them."""
     try:
         return pickle.dumps((sys.path, installed(), cloudpickle.dumps(content)))
     except Exception as error:
-        raise Unsendable(
-            f"the task cannot be sent to worker processes: {error}. Let its environment create "
-            "what cannot be sent, or use the serial backend."
-        ) from error
+        raise unsendable(content, "worker processes", error) from error
 
 
 def spawn(

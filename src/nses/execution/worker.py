@@ -42,9 +42,10 @@ def main(arguments: list[str]) -> int:
 def _look(connection: Connection, setup: int) -> int:
     try:
         content = _told(setup)
+        from nses.execution.own_code import unpacked
         from nses.rollouts.look import stages
 
-        for stage in stages(*pickle.loads(content)):
+        for stage in stages(*unpacked(content)):
             connection.send(stage)
     except MemoryError:
         raise

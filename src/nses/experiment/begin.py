@@ -24,8 +24,9 @@ from nses.experiment.runs.log import METRICS, read_metrics, refuse_unreadable, s
 from nses.experiment.runs.run import Run, load, save_reference
 from nses.experiment.runs.start import check_fit, keep_start, place_of
 from nses.experiment.runs.storage import DirectoryLock, contained
-from nses.experiment.settings.build import reference_of, refuse_pixels, with_network
+from nses.experiment.settings.build import reference_of, with_network
 from nses.experiment.settings.config import Config, differences, from_dict
+from nses.experiment.settings.pixels import refuse_pixels
 from nses.experiment.settings.stopping import stop_of
 from nses.experiment.settings.values import arguments_of, stored_form
 from nses.rollouts.policies import Policy

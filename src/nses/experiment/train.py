@@ -30,7 +30,7 @@ from nses.experiment.runs.endings import write_ending
 from nses.experiment.runs.journal import Journal
 from nses.experiment.runs.place import absolute, same_place
 from nses.experiment.runs.saving import Checkpoints
-from nses.experiment.settings.build import own_policy_of, policy_of, search_of, task_of
+from nses.experiment.settings.build import own_policy_of, policy_of, search_of, task_tried
 from nses.experiment.settings.config import Config, changed
 from nses.experiment.settings.keywords import AlgorithmName, Keywords, RecipeName
 from nses.experiment.settings.memory import check_memory, warn_of_memory
@@ -143,7 +143,7 @@ def _pursue(
     sharers: Sharers,
 ) -> None:
     """`directory` is absolute: environments may change the working one. Users see run_dir."""
-    task = task_of(config, own)
+    task = task_tried(config, own)
     config = replace(config, distance=task.distance)
     task = _looked_at(task, config)  # finds a broken task before anything is written
     policy = own_policy_of(config, task.facts, brought)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nses.errors import UsageError
+from nses.rollouts.attributes import AttributeProbe
 from nses.rollouts.foreign import errors_only
 
 Probe = Callable[[Any, dict[str, Any]], Sequence[float] | NDArray[Any]]
@@ -160,24 +161,28 @@ def parse_behavior(text: str) -> Behavior:
     """A behavior by name.
 
     `final:x_position,y_position` reads info, `final-observation:0,1` the observation (all of it if
-    no index is given); `mean`, `trajectory` and `trace` work the same way. `ram`, `ram-final` and
-    `ram-mean` read the memory of an Atari game; anything else is `package.module:attribute`.
+    no index is given), `final-attribute:place` an attribute of the environment; `mean`,
+    `trajectory` and `trace` work the same way. `ram`, `ram-final` and `ram-mean` read the memory of
+    an Atari game; anything else is `package.module:attribute`.
     """
     if text in RAM:
         return Behavior(text, InfoProbe(("ram",)), RAM[text])
     kind, colon, what = text.partition(":")
-    summary, dash, source = kind.partition("-")
+    summary, _, source = kind.partition("-")
     names = tuple(name.strip() for name in what.split(",") if name.strip())
     if summary in SUMMARIES and source == "observation":
         return Behavior(text, _observation_probe(text, names), summary)
-    if summary in SUMMARIES and not dash:
+    probe_of = {"": InfoProbe, "attribute": AttributeProbe}.get(source)
+    if summary in SUMMARIES and probe_of is not None:
         if not names:
-            raise UsageError(f"behavior {text!r} names no info key; write for example 'final:x,y'.")
-        return Behavior(text, InfoProbe(names), summary)
+            raise UsageError(
+                f"behavior {text!r} names nothing to read; write for example '{kind}:x,y'."
+            )
+        return Behavior(text, probe_of(names), summary)
     if summary in SUMMARIES or not colon:
         raise UsageError(
             f"behavior must be '{'|'.join(SUMMARIES)}:KEY,...' (keys of info), "
-            f"'final-observation:0,1', {', '.join(RAM)} (of Atari) or "
+            f"'final-observation:0,1', 'final-attribute:NAME', {', '.join(RAM)} (of Atari) or "
             f"'package.module:attribute', got {text!r}."
         )
     found = load_attribute(text, "behavior")

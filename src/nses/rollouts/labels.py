@@ -9,10 +9,10 @@ def label_of(behavior: str, size: int, i: int) -> str:
     if behavior in RAM:
         return f"{RAM[behavior]} RAM {i}"
     summary, _, source = kind.partition("-")
-    if summary not in SUMMARIES or source not in ("", "observation"):
+    if summary not in SUMMARIES or source not in ("", "observation", "attribute"):
         return _numbered(behavior.rpartition(":")[2].rpartition(".")[2] or "behavior", size, i)
     names = [name.strip() for name in what.split(",") if name.strip()]
-    if source:
+    if source == "observation":
         names = [f"observation {name}" if name.isdecimal() else name for name in names]
     if summary != "trajectory":
         return f"{summary} {_entry(names, source, size, i)}"

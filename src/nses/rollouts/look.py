@@ -10,6 +10,7 @@ from typing import Any
 
 from nses.rollouts.repetition import differences
 from nses.rollouts.spaces import describe, space_from
+from nses.rollouts.tasks.gymnasium import limit_in
 from nses.rollouts.tasks.task import Facts, Task
 
 Stage = tuple[str, Any]  # its name, and what it found, as data
@@ -17,10 +18,14 @@ Stage = tuple[str, Any]  # its name, and what it found, as data
 
 @dataclass(frozen=True)
 class Look:
-    """What was found. `difference` says how episodes depend on more than their seed, if they do."""
+    """What was found. `difference` says how episodes depend on more than their seed, if they do.
+
+    `limit` is a step limit that the environment has as an attribute.
+    """
 
     facts: Facts
     difference: str = ""
+    limit: int | None = None
 
 
 def stages(task: Task, thorough: bool = False) -> Iterator[Stage]:
@@ -30,11 +35,14 @@ def stages(task: Task, thorough: bool = False) -> Iterator[Stage]:
     """
     environment = task.made()
     try:
-        yield "made", None
+        yield "made", limit_in(environment)
         facts = task.facts_in(environment)
         shown = describe(facts.observation_space), describe(facts.action_space)
         drawn = facts.behavior, facts.labels, facts.scene
-        yield "facts", (*shown, facts.behavior_size, facts.sources, *drawn, facts.info)
+        yield (
+            "facts",
+            (*shown, facts.behavior_size, facts.sources, *drawn, facts.info, facts.places),
+        )
         if not thorough:
             with suppress(Exception):  # training will report an episode that fails
                 for difference in differences(task, environment):
@@ -55,4 +63,4 @@ def look_of(found: dict[str, Any]) -> Look:
     """All stages together."""
     observation, action, *others = found["facts"]
     facts = Facts(space_from(observation), space_from(action), *others)
-    return Look(facts, found.get("difference", ""))
+    return Look(facts, found.get("difference", ""), found["made"])

@@ -1,11 +1,14 @@
 """Gymnasium environments as tasks: their names, their step limits, what they lack."""
 
+import random
 import sys
 
 import gymnasium as gym
 import pytest
+from gymnasium.wrappers import TimeLimit
 
 from nses.rollouts.tasks.catalog import make_task
+from nses.rollouts.tasks.gymnasium import limit_in
 from toys import Corridor
 
 
@@ -54,12 +57,54 @@ def test_max_steps_below_one_is_refused(name):
         make_task(name, max_steps=0)
 
 
+class Patient(Corridor):
+    """Says how long it takes, as MiniGrid does."""
+
+    max_episode_steps = 2**40  # no limit
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.max_steps = 40
+
+    @property
+    def _max_episode_steps(self):
+        raise RuntimeError("nobody may ask")
+
+
+@pytest.mark.parametrize(
+    ("make", "limit"),
+    [
+        (Patient, 40),
+        (lambda: TimeLimit(Patient(), 30), 30),
+        (lambda: TimeLimit(Corridor(), 30), 30),
+        (lambda: gym.make("CartPole-v1"), 500),
+        (Corridor, None),
+    ],
+)
+def test_an_environment_tells_its_own_step_limit(make, limit):
+    assert limit_in(make()) == limit
+
+
+def test_an_environment_that_is_registered_without_its_step_limit_is_asked_for_it():
+    gym.register("Patient-v0", Patient)
+    try:
+        assert make_task("Patient-v0").step_limit == 40
+        assert make_task("Patient-v0", max_steps=50).step_limit == 50
+    finally:
+        del gym.registry["Patient-v0"]
+    random.seed(1)
+    assert make_task(f"{__name__}:Patient").step_limit == 40
+    drawn = random.random()
+    random.seed(1)
+    assert drawn == random.random()
+
+
 def test_e18_an_environment_without_a_step_limit_needs_one():
-    with pytest.raises(ValueError, match=r"no step limit.*--max-steps"):
+    with pytest.raises(ValueError, match=r"no step limit.*--max-steps 1000"):
         make_task("toys:Corridor")
     gym.register("Corridor-v0", Corridor)
     try:
-        with pytest.raises(ValueError, match=r"no step limit.*--max-steps"):
+        with pytest.raises(ValueError, match=r"no step limit.*--max-steps 1000"):
             make_task("Corridor-v0")
         assert make_task("Corridor-v0", max_steps=30).step_limit == 30
     finally:

@@ -6,6 +6,7 @@ from types import ModuleType
 
 import gymnasium as gym
 import pytest
+from gymnasium.wrappers import TimeLimit
 
 from foreign_problems import Levers, Screen
 from nses.errors import UsageError
@@ -64,6 +65,8 @@ def test_a_function_without_a_name_becomes_a_task():
     assert task.make().observation_space.shape == (8, 8)
     with pytest.raises(UsageError, match="has no step limit"):
         brought_task(lambda: Levers(), None, None, {})
+    _, _, task = brought_task(lambda: TimeLimit(Levers(), 30), None, None, {})
+    assert task.step_limit == 30
 
 
 def test_a_behavior_goes_by_name_or_makes_a_task():

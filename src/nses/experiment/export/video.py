@@ -185,7 +185,7 @@ def visible(run: Run, max_steps: int | None = None, own: Brought | None = None) 
         others = (x for x in run.config.environment if not x.startswith("render_mode="))
         with suppress(UsageError):  # a Task makes its own environment, which may render anyway
             task = task_of(replace(run.config, environment=(*others, "render_mode=rgb_array")))
-    limit = step_limit_of(task.name, task.step_limit, max_steps)
+    limit = step_limit_of(task.step_limit, max_steps)
     return task.revised(step_limit=limit)
 
 

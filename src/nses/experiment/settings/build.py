@@ -16,12 +16,14 @@ from nses.core.seeding import Purpose, generator
 from nses.core.values import Evaluate, Start
 from nses.errors import UsageError
 from nses.execution.backends import BACKENDS, Setup
+from nses.execution.looking import limit_told
 from nses.execution.runner import Plan
 from nses.execution.sharing import Sharers, alone
 from nses.experiment.settings.config import SETTINGS, Config
+from nses.experiment.settings.pixels import flattened
 from nses.rollouts.behaviors import imported, parse_behavior
 from nses.rollouts.episode import never
-from nses.rollouts.images import Image, image_of, images_in
+from nses.rollouts.images import Image, image_of
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.conv import PAPER, PIXELS, Conv
 from nses.rollouts.policies.gru import GRU
@@ -29,24 +31,30 @@ from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.policies.own import Network, policy_from
 from nses.rollouts.reference import Reference, random_observations
 from nses.rollouts.spaces import input_of, output_of
-from nses.rollouts.tasks.adapted import Adapted
-from nses.rollouts.tasks.catalog import DEFAULT_BEHAVIOR, make_task
+from nses.rollouts.tasks.adapted import Adapted, telling
+from nses.rollouts.tasks.catalog import named_task
+from nses.rollouts.tasks.gymnasium import bounded, told_here
 from nses.rollouts.tasks.task import Facts, Task
 
 log = logging.getLogger("nses")
 
 
-def task_of(config: Config, own: Task | None = None) -> Task:
-    """The task that a configuration names, or a user's own, revised by its settings."""
+def task_of(
+    config: Config, own: Task | None = None, told: Callable[[Task], int | None] = told_here
+) -> Task:
+    """The task that a configuration names, or a user's own, revised by its settings.
+
+    `told` asks its environment for a step limit if nothing else tells it.
+    """
     for module in config.imports:
         imported(module)
     if own is None:
-        task = make_task(
+        task = named_task(
             config.task,
             config.behavior,
-            distance=config.distance,
-            max_steps=config.max_steps,
-            **config.environment_arguments,
+            config.distance,
+            config.max_steps,
+            config.environment_arguments,
         )
     elif config.environment:
         raise UsageError(
@@ -60,7 +68,12 @@ def task_of(config: Config, own: Task | None = None) -> Task:
             step_limit=config.max_steps,
         )
     check_distance(task.distance, traces=task.behavior.summary == "trace")
-    return _adapted(task, config)
+    return bounded(telling(_adapted(task, config)), told)
+
+
+def task_tried(config: Config, own: Task | None = None) -> Task:
+    """The same for a task that nobody has tried yet: a separate process asks its environment."""
+    return task_of(config, own, lambda task: limit_told(task, config.deadline))
 
 
 def _adapted(task: Task, config: Config) -> Task:
@@ -152,34 +165,6 @@ def with_network(config: Config, facts: Facts) -> Config:
     return replace(config, network="conv")
 
 
-def refuse_pixels(config: Config, task: Task) -> None:
-    """UsageError if novelty would be measured on pixels because nothing else was chosen."""
-    unchosen = config.behavior is None and task.behavior.name == DEFAULT_BEHAVIOR
-    if not unchosen or not images_in(task.facts.observation_space):
-        return
-    keys = task.facts.info
-    known = f", which has {', '.join(keys)}" if keys else ", which is empty here"
-    raise UsageError(
-        f"observations of {task.name!r} are images, whose pixels are a poor behavior; choose what "
-        "novelty is measured on with --behavior (behavior=...): final:KEY for numbers of the last "
-        f"info{known}, or module:function for numbers that your function of (observation, info) "
-        "returns. If you do want all pixels, say final-observation."
-    )
-
-
-def _say_flattened(config: Config, facts: Facts, policy: Policy) -> None:
-    names = images_in(facts.observation_space)
-    if config.network != "auto" or not isinstance(policy, MLP) or not names:
-        return
-    which = f"the image {names[0]!r} in the" if names[0] else "the image of"
-    instead = f"--observation {names[0].partition('.')[0]}" if names[0] else "--network conv"
-    log.warning(
-        "%s observations is flattened for a multilayer perceptron. %s gives it to a convolutional "
-        "network; --network mlp says that this is what you want.",
-        which, instead,
-    )  # fmt: skip
-
-
 def reference_of(config: Config, task: Task) -> Reference | None:
     """The reference batch, from random play, if the policy for this task needs one."""
     if not sees_pixels(config, task.facts):
@@ -258,7 +243,8 @@ def search_of(
     if reference is None and own is None:
         reference = reference_of(config, task)
     policy = policy_of(config, task.facts, reference, own)
-    _say_flattened(config, task.facts, policy)
+    if isinstance(policy, MLP) and (said := flattened(config, task.facts)):
+        log.warning("%s", said)
     plan = plan_of(config, task, policy)
     setup = setup_of(config, table_size(policy.size), largest_call(config), should_stop, sharers)
     row = BACKENDS[config.backend]

@@ -150,7 +150,8 @@ class Config:
     behavior: str | None = setting(None, kind=Kind.TASK, letters=1000)
     """What novelty is measured on:
     final:KEY,KEY - entries of the last info;
-    final-observation:0,1 - of the last observation
+    final-observation:0,1 - of the last observation;
+    final-attribute:NAME - an attribute of the environment
     (mean and trajectory also take the place of final);
     module:function - numbers that your function of the
     last (observation, info) returns.

@@ -2,15 +2,17 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium as gym
 from gymnasium import spaces
 
 from nses.errors import UsageError
+from nses.rollouts.attributes import AttributeProbe, Telling
 from nses.rollouts.behaviors import imported
 from nses.rollouts.spaces import entries
+from nses.rollouts.tasks.task import Task
 
 Observation = tuple[spaces.Space[Any], Callable[[Any], Any]]
 
@@ -31,6 +33,14 @@ class Adapted:
             imported(module)
         environment = self.make()
         return Chosen(environment, self.keys) if self.keys else environment
+
+
+def telling(task: Task) -> Task:
+    """The task, whose environment tells the attributes that its behavior reads, if it reads any."""
+    probe = task.behavior.probe
+    if not isinstance(probe, AttributeProbe) or isinstance(task.make, Telling):
+        return task
+    return replace(task, make=Telling(task.make, probe.names))
 
 
 class Chosen(gym.ObservationWrapper[Any, Any, Any]):

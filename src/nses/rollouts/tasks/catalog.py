@@ -12,7 +12,7 @@ from nses.rollouts.episode import Player
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks import gymnasium, point
-from nses.rollouts.tasks.adapted import Adapted
+from nses.rollouts.tasks.adapted import Adapted, telling
 from nses.rollouts.tasks.bodies import BODIES, BODY_TASKS
 from nses.rollouts.tasks.chance import Chance
 from nses.rollouts.tasks.physics import OPTIONS
@@ -42,8 +42,21 @@ def make_task(
     """The task called `name`; `arguments` go to its environment.
 
     Without a behavior, a built-in task uses the paper's and any other the whole last observation.
-    Without a distance, it is one that fits the behavior.
+    Without a distance, it is one that fits the behavior. An environment that is registered without
+    a step limit is made once, to ask for it, unless max_steps is given.
     """
+    task = named_task(name, behavior, distance, max_steps, arguments)
+    return gymnasium.bounded(telling(task), gymnasium.told_here)
+
+
+def named_task(
+    name: str,
+    behavior: str | Behavior | None,
+    distance: str | None,
+    max_steps: int | None,
+    arguments: dict[str, Any],
+) -> Task:
+    """The same before `telling` and `gymnasium.bounded`: the step limit may be UNKNOWN."""
     chosen = parse_behavior(behavior) if isinstance(behavior, str) else behavior
     if name in SHIPPED:
         task = SHIPPED[name](arguments, max_steps)
@@ -82,7 +95,7 @@ def _point(name: str, identifier: str, arguments: dict[str, Any], max_steps: int
         name=name,
         make=partial(gymnasium.make_environment, spec, arguments),
         behavior=parse_behavior(PLACE),
-        step_limit=gymnasium.step_limit_of(name, point.STEPS, max_steps),
+        step_limit=gymnasium.step_limit_of(point.STEPS, max_steps),
         goal=None if half_width is None else point.OUTSIDE,
         native=partial(point.native, half_width=half_width) if known else None,
     )
@@ -99,7 +112,7 @@ def _body(name: str, identifier: str, arguments: dict[str, Any], max_steps: int 
         name=name,
         make=partial(gymnasium.make_environment, spec, arguments),
         behavior=parse_behavior(PLACE),
-        step_limit=gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps),
+        step_limit=gymnasium.step_limit_of(spec.max_episode_steps, max_steps),
         goal=trap.outside if trap and settings["reward"] == "forward" else None,
         native=partial(_body_native, arguments=settings) if known else None,
     )
@@ -140,7 +153,7 @@ def _atari(name: str, arguments: dict[str, Any], max_steps: int | None) -> Task:
         name=ATARI + game,
         make=partial(gymnasium.make_environment, spec, {**arguments, "game": game}),
         behavior=parse_behavior("ram"),
-        step_limit=gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps),
+        step_limit=gymnasium.step_limit_of(spec.max_episode_steps, max_steps),
         distance=TRACE_DISTANCE,
     )
     if not set(arguments) <= {field.name for field in fields(Chance)}:
@@ -157,7 +170,7 @@ def _atari(name: str, arguments: dict[str, Any], max_steps: int | None) -> Task:
 def _registered(name: str, arguments: dict[str, Any], max_steps: int | None) -> Task:
     """An environment by its id, which may come after the module that registers it."""
     spec = gymnasium.spec_of(name, [*SHIPPED, *(ATARI + game for game in PAPER_GAMES)])
-    limit = gymnasium.step_limit_of(name, spec.max_episode_steps, max_steps)
+    limit = gymnasium.step_limit_of(spec.max_episode_steps, max_steps)
     make: Callable[[], Any] = partial(gymnasium.make_environment, spec, arguments)
     module, _, _ = name.rpartition(":")
     if module:
@@ -176,7 +189,7 @@ def _own(
                 f"task {name!r} makes its environment itself and takes no arguments for it, "
                 f"got {', '.join(arguments)}."
             )
-        limit = gymnasium.step_limit_of(name, found.step_limit, max_steps)
+        limit = gymnasium.step_limit_of(found.step_limit, max_steps)
         return found.revised(step_limit=limit)
     if not callable(found):
         raise UsageError(
@@ -184,7 +197,7 @@ def _own(
             f"got {type(found).__name__}."
         )
     make = partial(gymnasium.make_own, name, arguments)
-    limit = gymnasium.step_limit_of(name, None, max_steps)
+    limit = gymnasium.step_limit_of(None, max_steps)
     return Task(name, make, behavior or parse_behavior(DEFAULT_BEHAVIOR), limit)
 
 

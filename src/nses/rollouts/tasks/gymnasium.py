@@ -2,18 +2,26 @@
 
 import difflib
 import importlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
+from inspect import getattr_static
 from typing import Any
 
 import gymnasium as gym
+import numpy as np
 from gymnasium.envs.registration import EnvSpec
 
 from nses.errors import UsageError
 from nses.extras import EXTRAS, needing
 from nses.rollouts.behaviors import imported, load_attribute
+from nses.rollouts.foreign import errors_only, generators_kept
 from nses.rollouts.tasks.task import Task
 
+UNKNOWN = 0  # the step limit of a task whose environment has to be asked for it
+# The attributes of Gymnasium's TimeLimit, of environments written like it, and of MiniGrid.
+LIMITS = ("_max_episode_steps", "max_episode_steps", "max_steps")
+LONGEST = 10**9  # what is longer is meant to be no limit
 NEED_ATARI = ("ALE/", "NSES/Atari", "atari:")  # names that begin like this need the extra
 
 
@@ -109,13 +117,46 @@ class _WithRAM(gym.Wrapper[Any, Any, Any, Any]):
         return observation, reward, terminated, truncated, {**info, "ram": self.emulator.getRAM()}
 
 
-def step_limit_of(name: str, limit: int | None, max_steps: int | None) -> int:
-    """The step limit of an episode: the environment's own, or a lower one of the user's."""
+def step_limit_of(limit: int | None, max_steps: int | None) -> int:
+    """The step limit of an episode: the environment's own, or a lower one of the user's.
+
+    UNKNOWN if there is neither, so that the environment has to be asked.
+    """
     if max_steps is not None and max_steps < 1:
         raise UsageError(f"max_steps must be at least 1, got {max_steps}.")
-    if limit is None and max_steps is None:
+    return min((x for x in (limit, max_steps) if x is not None), default=UNKNOWN)
+
+
+def bounded(task: Task, told: Callable[[Task], int | None]) -> Task:
+    """The task with the step limit that its environment tells if nothing else does."""
+    if task.step_limit != UNKNOWN:
+        return task
+    limit = told(task)
+    if limit is None:
         raise UsageError(
-            f"{name!r} has no step limit of its own, so an episode might never end; "
-            "give one with --max-steps (max_steps=...)."
+            f"{task.name!r} has no step limit of its own, so an episode might never end; give one, "
+            "for example with --max-steps 1000 (max_steps=1000)."
         )
-    return min(x for x in (limit, max_steps) if x is not None)
+    return task.revised(step_limit=limit)
+
+
+def told_here(task: Task) -> int | None:
+    """The step limit of an environment that is made for this in our own process."""
+    with generators_kept():
+        environment = task.made()
+        try:
+            return limit_in(environment)
+        finally:
+            with suppress(Exception), errors_only():  # it has told what we wanted to know
+                environment.close()
+
+
+def limit_in(environment: gym.Env[Any, Any]) -> int | None:
+    """The lowest step limit that an environment or one of its wrappers has as an attribute."""
+    layers: list[Any] = [environment]
+    while isinstance(layers[-1], gym.Wrapper):
+        layers.append(layers[-1].env)
+    # Statically, because a property might do anything.
+    told = [getattr_static(layer, name, None) for layer in layers for name in LIMITS]
+    known = [int(x) for x in told if isinstance(x, int | np.integer) and 0 < x <= LONGEST]
+    return min(known, default=None)

@@ -12,7 +12,7 @@ from nses.errors import UsageError
 from nses.rollouts.behaviors import Behavior, load_attribute, parse_behavior
 from nses.rollouts.plugins import defined_name
 from nses.rollouts.tasks.catalog import DEFAULT_BEHAVIOR, make_task
-from nses.rollouts.tasks.gymnasium import step_limit_of, watched
+from nses.rollouts.tasks.gymnasium import bounded, step_limit_of, told_here, watched
 from nses.rollouts.tasks.task import Task
 
 Brought = str | Task | gym.Env[Any, Any] | Callable[..., gym.Env[Any, Any]]
@@ -149,8 +149,8 @@ def _task_of(
     factory: Callable[..., gym.Env[Any, Any]], max_steps: int | None, arguments: dict[str, Any]
 ) -> Task:
     name = getattr(factory, "__name__", type(factory).__name__).strip("<>")
-    limit = step_limit_of(name, None, max_steps)
-    return Task(name, Made(factory, tuple(arguments.items())), UNCHOSEN, limit)
+    make = Made(factory, tuple(arguments.items()))
+    return bounded(Task(name, make, UNCHOSEN, step_limit_of(None, max_steps)), told_here)
 
 
 def _behavior(seen: Any) -> Behavior:

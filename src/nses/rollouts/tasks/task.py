@@ -13,6 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from nses.errors import UsageError
+from nses.rollouts.attributes import TOLD, places_in
 from nses.rollouts.behaviors import Behavior
 from nses.rollouts.foreign import errors_only
 from nses.rollouts.labels import label_of
@@ -34,6 +35,7 @@ class Facts:
     labels: tuple[str, ...] = ()  # of its numbers, if it has its own
     scene: Scene = NO_SCENE
     info: tuple[str, ...] = field(default=(), compare=False)  # its keys that hold numbers
+    places: tuple[str, ...] = field(default=(), compare=False)  # attributes that may be behaviors
 
     def label(self, i: int) -> str:
         """What number i of a behavior is called."""
@@ -97,7 +99,9 @@ class Task:
                 )
         input_of(environment.observation_space)
         output_of(environment.action_space)
+        before = places_in(environment)
         observation, info = self._first_step(environment)
+        after = places_in(environment)
         b = self._first_behavior(observation, info)
         size = 0 if self.behavior.summary == "trace" else b.size
         labels = tuple(self.behavior.labels)
@@ -114,7 +118,8 @@ class Task:
             self.behavior.name,
             labels,
             self._scene_in(environment, size),
-            tuple(key for key, value in info.items() if _is_number(value)),
+            tuple(key for key, value in info.items() if key != TOLD and _is_number(value)),
+            tuple(name for name, place in after.items() if place != before.get(name)),
         )
 
     def _scene_in(self, environment: gym.Env[Any, Any], size: int) -> Scene:
@@ -142,22 +147,7 @@ class Task:
 
     def made(self) -> gym.Env[Any, Any]:
         """A new environment; UsageError if it cannot be made."""
-        try:
-            with errors_only():
-                environment = self.make()
-        except UsageError:
-            raise
-        except ValueError as error:  # it refuses its arguments, and says why
-            raise UsageError(str(error)) from error
-        except Exception as error:
-            raise UsageError(
-                f"the environment of {self.name!r} cannot be made:\n{traceback.format_exc()}"
-            ) from error
-        if not isinstance(environment, gym.Env):
-            raise UsageError(
-                f"{self.name!r} must make a gymnasium.Env, got {type(environment).__name__}."
-            )
-        return environment
+        return environment_of(self.name, self.make)
 
     def _first_step(self, environment: gym.Env[Any, Any]) -> tuple[Any, dict[str, Any]]:
         try:
@@ -183,6 +173,24 @@ class Task:
     @property
     def behavior_size(self) -> int:
         return self.facts.behavior_size
+
+
+def environment_of(name: str, make: Callable[[], Any]) -> gym.Env[Any, Any]:
+    """A new environment of the task of this name; UsageError if it cannot be made."""
+    try:
+        with errors_only():
+            environment = make()
+    except UsageError:
+        raise
+    except ValueError as error:  # it refuses its arguments, and says why
+        raise UsageError(str(error)) from error
+    except Exception as error:
+        raise UsageError(
+            f"the environment of {name!r} cannot be made:\n{traceback.format_exc()}"
+        ) from error
+    if not isinstance(environment, gym.Env):
+        raise UsageError(f"{name!r} must make a gymnasium.Env, got {type(environment).__name__}.")
+    return environment
 
 
 def _is_number(value: Any) -> bool:
