@@ -70,6 +70,7 @@ class RunsFailed(NsesError):
 class StopTraining(NsesError):
     """Raised by a listener: the run stops after this generation, and can be resumed.
 
+    Its message is recorded as the reason, as in `raise nses.StopTraining("good enough")`.
     An exception rather than a return value, because functions often return something by accident.
     """
 

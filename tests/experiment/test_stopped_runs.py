@@ -67,6 +67,23 @@ def test_an_interrupted_run_stops_where_it_would_have_stopped_anyway(tmp_path):
     assert nses.resume(run.path).digest == straight.digest
 
 
+@pytest.mark.parametrize("reason", ["it is good enough", ""])
+def test_a_run_that_a_listener_stopped_says_why_until_it_goes_on(tmp_path, reason):
+    def stop(state, record):
+        if state.generation == 2:
+            raise nses.StopTraining(reason) if reason else nses.StopTraining
+
+    run = train(tmp_path / "run", generations=3, listener=stop)
+    said = f"a listener stopped it{': ' * bool(reason)}{reason}"
+    assert run.stopped == facts_of(run)["stopped"] == said
+    assert state_of(story_of(run)).text == f"stopped at generation 2 of 3: {said}"
+    assert said in write_run_report(run).read_text()
+    further = nses.resume(run.path)
+    assert further.finished
+    assert not further.stopped
+    assert state_of(story_of(further)).text == "finished"
+
+
 def test_a_stopped_run_without_its_ending_gets_it_without_training_further(tmp_path):
     run = train(tmp_path / "run", stop_at=-1000.0)
     digest, retest = run.digest, run.retest

@@ -25,7 +25,7 @@ from nses.experiment.begin import (
 )
 from nses.experiment.interruption import Interruption
 from nses.experiment.runs import checkpoint
-from nses.experiment.runs.document import CONFIG, directory_of
+from nses.experiment.runs.document import CONFIG, directory_of, note_halt
 from nses.experiment.runs.endings import write_ending
 from nses.experiment.runs.journal import Journal
 from nses.experiment.runs.place import absolute, same_place
@@ -225,13 +225,13 @@ def _checked(policy: Policy, task: Task) -> Task:
     return task.knowing(replace(task.facts, sources=sources))
 
 
-def _stopped_by(listener: Listener, state: State, record: dict[str, Any]) -> bool:
-    """Call the listener; whether it asked to stop."""
+def _stopped_by(listener: Listener, state: State, record: dict[str, Any]) -> str:
+    """Call the listener; why it asked to stop, empty if it did not."""
     try:
         listener(state, record)
-    except StopTraining:
-        return True
-    return False
+    except StopTraining as asked:
+        return f"a listener stopped it: {asked}" if str(asked) else "a listener stopped it"
+    return ""
 
 
 def _ignore(state: State, record: dict[str, Any]) -> None:
@@ -267,10 +267,12 @@ def _generations(
                     journal.sync()
                     saved.write(state)
                 met = stop_of(config, state.generation, state.best, record["seconds"])
-                enough = _stopped_by(listener, state, record) or met is not None
+                why = _stopped_by(listener, state, record)
                 if stop():
                     raise Interrupted
-                if enough:
+                if why and state.generation < config.generations:
+                    note_halt(directory, state.generation, why)
+                if why or met is not None:
                     break
         except NotFinite as error:
             keep(state)

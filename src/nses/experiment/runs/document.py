@@ -45,6 +45,21 @@ class Resumption:
 
 
 @dataclass(frozen=True)
+class Halt:
+    """After which generation a listener stopped a run, and why."""
+
+    generation: int
+    why: str
+
+    def after(self, generation: int) -> str:
+        """Why the run was stopped if that was after this generation; empty if it has gone on."""
+        return self.why if generation == self.generation else ""
+
+
+NO_HALT = Halt(-1, "")
+
+
+@dataclass(frozen=True)
 class Document:
     config: Config
     facts: Facts
@@ -55,6 +70,7 @@ class Document:
     resumptions: tuple[Resumption, ...]
     starts: tuple[int, ...]  # seeds of all starts of an episode, where evaluations play each
     task_from: str  # module:attribute of the task that was passed, if it can be imported
+    halt: Halt
 
 
 def read_document(path: Path) -> Document:
@@ -90,6 +106,7 @@ def read_document(path: Path) -> Document:
         tuple(_resumption(r) for r in document.get("resumed", []) if isinstance(r, dict)),
         starts,
         _shortened(own) if isinstance(own, str) else "",
+        _halt(document.get("halted")),
     )
 
 
@@ -120,6 +137,13 @@ def _starts(document: dict[str, Any]) -> tuple[int, ...]:
 
 def _resumption(said: dict[str, Any]) -> Resumption:
     return Resumption(_shortened(said.get("generation")), _shortened(said.get("command")))
+
+
+def _halt(said: Any) -> Halt:
+    match said:
+        case {"generation": int(generation), "why": str(why)}:
+            return Halt(generation, _shortened(why))
+    return NO_HALT
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -207,6 +231,11 @@ def note_resumption(path: Path, config: Config, generation: int) -> None:
         {"generation": generation, "versions": versions, "command": command}
     )
     _write(path, document)
+
+
+def note_halt(path: Path, generation: int, why: str) -> None:
+    """Record why a listener stopped the run after this generation."""
+    _write(path, _read(path) | {"halted": {"generation": generation, "why": why}})
 
 
 def versions_now() -> dict[str, str]:

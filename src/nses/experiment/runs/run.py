@@ -15,16 +15,14 @@ from nses.core.seeding import is_exact
 from nses.core.values import Best, State
 from nses.errors import UsageError
 from nses.experiment.runs import checkpoint
-from nses.experiment.runs.document import CONFIG, Resumption, read_document
+from nses.experiment.runs.document import CONFIG, NO_HALT, Halt, Resumption, read_document
 from nses.experiment.runs.endings import Ending
 from nses.experiment.runs.log import METRICS, read_metrics
 from nses.experiment.runs.metrics import Metrics
 from nses.experiment.runs.replay import parse_past, rebuild
 from nses.experiment.runs.snapshot import Snapshot
 from nses.experiment.runs.start import Origin, read_start
-from nses.experiment.runs.storage import (
-    CheckpointRefused,
-)
+from nses.experiment.runs.storage import CheckpointRefused
 from nses.experiment.settings.build import own_policy_of, policy_of, task_of
 from nses.experiment.settings.config import Config
 from nses.rollouts.policies import Policy
@@ -56,6 +54,7 @@ class Run:
     resumptions: tuple[Resumption, ...] = ()
     starts: tuple[int, ...] = ()  # seeds of all starts, where evaluations play each of them
     task_from: str = ""  # module:attribute of the Task object, if it can be imported
+    halt: Halt = NO_HALT
 
     def __repr__(self) -> str:
         c = self.config
@@ -116,7 +115,7 @@ class Run:
 
     def look(self) -> Snapshot:
         """What its files hold now, each read once; the properties below read them again."""
-        return Snapshot(self.path, self.config, self._say)
+        return Snapshot(self.path, self.config, self._say, self.halt)
 
     @property
     def state(self) -> State:
@@ -160,9 +159,8 @@ class Run:
 
     @property
     def stopped(self) -> str:
-        """Why its settings stopped it before its last generation; empty if they did not."""
-        stop = self.look().stop
-        return stop.why if stop else ""
+        """Why its settings or a listener stopped it before its last generation, or empty."""
+        return self.look().why
 
     @property
     def digest(self) -> str:
@@ -297,4 +295,5 @@ def load(directory: str | Path, policy: Network | None = None) -> Run:
         said.resumptions,
         said.starts,
         said.task_from,
+        said.halt,
     )

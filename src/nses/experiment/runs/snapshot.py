@@ -10,6 +10,7 @@ from nses.core.archive import Archive
 from nses.core.values import Best, State
 from nses.experiment.runs import checkpoint
 from nses.experiment.runs.checkpoint import Loaded
+from nses.experiment.runs.document import NO_HALT, Halt
 from nses.experiment.runs.endings import ARCHIVE, BEST, UNKNOWN, Ending, read_ending
 from nses.experiment.runs.formats import NewerFormat
 from nses.experiment.runs.log import METRICS, Record, read_metrics, seconds_until
@@ -25,6 +26,7 @@ class Snapshot:
     path: Path
     config: Config
     warn: Callable[..., None]  # takes sentences about refused files
+    halt: Halt = NO_HALT
 
     @cached_property
     def records(self) -> list[Record]:
@@ -113,6 +115,11 @@ class Snapshot:
         state = self.state
         seconds = seconds_until(self.records, state.generation)
         return stop_of(self.config, state.generation, state.best, seconds)
+
+    @property
+    def why(self) -> str:
+        """Why its settings or a listener stopped it before its last generation, or empty."""
+        return self.stop.why if self.stop else self.halt.after(self.state.generation)
 
     @cached_property
     def archive(self) -> Archive:

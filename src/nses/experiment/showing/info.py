@@ -29,7 +29,7 @@ def facts_of(run: Run) -> dict[str, Any]:
         **conditions_of(run),
         "generation": f"{state.generation} of {config.generations}"
         + (", finished" if now.finished else ""),
-        **({"stopped": now.stop.why} if now.stop else {}),
+        **({"stopped": now.why} if now.why else {}),
         "best score": best.score,
         "best found": f"generation {best.generation}, member {best.member}",
         **_tests(run, retest, now.variations),

@@ -188,8 +188,10 @@ def state_of(story: Story) -> Cell:
         return Cell("finished", kind="finished")
     if not story.records:
         return Cell("no generation yet", kind="begun")
-    total = story.run.config.generations
-    return Cell(f"in progress: generation {story.generation} of {total}", kind="begun")
+    far = f"generation {story.generation} of {story.run.config.generations}"
+    if why := story.run.halt.after(story.generation):
+        return Cell(f"stopped at {far}: {why}", kind="begun")
+    return Cell(f"in progress: {far}", kind="begun")
 
 
 def replay_command(run: Run) -> str:
