@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import psutil
 import pytest
+from benchmarks.nodes.faults import foremen
 
 import environments
 from batches import TABLE, archive, assert_same, perturbed, plan_of, serially, unperturbed
@@ -61,14 +62,6 @@ def in_turn(evaluate: OnRay, *steps: Step) -> None:
         return False
 
     evaluate.should_stop = look
-
-
-def foremen() -> list[psutil.Process]:
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):  # it may end while we look
-            found += [process] if "ray::Foreman" in " ".join(process.cmdline()) else []
-    return found
 
 
 def playing(evaluate: OnRay, nodes: int) -> Callable[[], bool]:
@@ -135,7 +128,7 @@ def test_p1_a_foreman_killed_or_stopped_changes_nothing_and_leaves_no_worker(clu
         victims: list[psutil.Process] = []
 
         def strike(signum=signum, gate=gate, victims=victims) -> None:
-            victim = foremen()[0]
+            victim = psutil.Process(foremen(cluster)[0])
             victims.extend([victim, *victim.children(recursive=True)])
             os.kill(victim.pid, signum)
             gate.touch()
@@ -155,7 +148,7 @@ def test_p1_a_node_on_which_no_worker_can_start_is_left_out_and_the_others_go_on
     plan = plan_of(task.revised(make=partial(cursed, curse, task.make)))
 
     def strike() -> None:
-        victim = foremen()[0]
+        victim = psutil.Process(foremen(cluster)[0])
         curse.write_text(str(victim.pid))
         for worker in victim.children():
             worker.kill()

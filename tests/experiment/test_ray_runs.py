@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 import pytest
 from benchmarks.nodes.cluster import cluster_of_two, namespaces
+from benchmarks.nodes.faults import foremen, workers
 
 import nses
 from clusters import Cluster, needs_ray, two_nodes
@@ -109,22 +110,16 @@ def test_p3_p10_a_killed_run_leaves_no_foreman_and_goes_on_without_the_cluster(
     with quiet:
         program = launch([*argv, "--run-dir", str(run)], stdout=quiet, stderr=quiet)
         wait_until(lambda: generations(run) >= 3, program)
-        workers = [p for p in psutil.process_iter(["cmdline"]) if is_ours(p, program.pid)]
+        players = [*foremen(cluster), *workers(cluster)]
         os.kill(program.pid, signal.SIGKILL)
         program.wait(SOON)
-    assert workers
-    assert gone(workers)
+    assert players
+    assert gone(players)
     nses.resume(run, backend="processes", workers=2, generations=40)
     whole = nses.train(
         "point-trap", run_dir=tmp_path / "whole", backend="serial", **{**QUICK, "generations": 40}
     )
     assert nses.load(run).digest == whole.digest
-
-
-def is_ours(process: psutil.Process, driver: int) -> bool:
-    """Whether it is a foreman, or plays for one."""
-    words = " ".join(process.info["cmdline"] or [])
-    return process.pid != driver and ("ray::Foreman" in words or "execution/worker.py" in words)
 
 
 def test_p10_a_run_whose_head_dies_keeps_what_it_has_and_says_how_to_go_on(
