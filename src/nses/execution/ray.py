@@ -39,6 +39,7 @@ from nses.rollouts.episode import Interrupted, never
 log = logging.getLogger("nses")
 
 ANSWER = 0.25  # seconds within which a foreman answers
+ALONE = 1.0  # the same where no other node waits for what it says: an answer takes 6 ms of CPU time
 PRODUCTS = 4e9  # per second that a CPU sums into a gradient
 WORTH_SENDING = 0.1  # seconds: sending out a gradient that takes less time costs more than it saves
 
@@ -171,7 +172,7 @@ class OnRay:
             return
         alone = len(self.roster.ready) == 1
         low = held // 2 if shares.free else 0 if alone else node.workers - 1
-        seconds = max(ANSWER, 0.01 * len(self.roster.ready))  # so that answers stay few
+        seconds = ALONE if alone else max(ANSWER, 0.01 * len(self.roster.ready))  # to keep them few
         batch.teach(node)
         deaths = {i: batch.deaths[i] for i in shares.held_of(name, batch.deaths)}
         node.ask("play", batch.number, batch.reference, indices, settled, low, seconds, deaths)
