@@ -55,6 +55,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     parser.add_argument("--file", type=Path, default=FILE, help="for trials: keep rows elsewhere")
     given = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # as after Ctrl-C
     rivals.install()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CPUS])
@@ -94,13 +95,13 @@ def run(contender: str, task: str, seed: int, folder: Path, seconds: float) -> N
     """Let a contender train, in processes of its own, until its time is up."""
     start = time.monotonic()
     if contender in rivals.RACING:
-        command = rivals.program(contender, ENVIRONMENTS[task], seed, folder, start)
+        command = rivals.program(contender, ENVIRONMENTS[task])
         own = {"PYTHONPATH": str(ROOT), **rivals.own_token(folder)}
     else:
-        ours = [contender, task, str(seed), str(folder), repr(start), repr(seconds)]
-        command = [sys.executable, "-m", "benchmarks.racing.ours", *ours]
+        command = [sys.executable, "-m", "benchmarks.racing.ours", contender, task]
         path = os.pathsep.join([str(ROOT), str(ROOT / "src")])
         own = {"PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder / "compiled")}
+    command += [str(seed), str(folder), repr(start), repr(seconds)]
     with (folder / "log").open("w+") as log:
         process = subprocess.Popen(
             command, cwd=folder, env=os.environ | SETTINGS | own, stdin=subprocess.DEVNULL,

@@ -76,6 +76,7 @@ def test_finished_runs_are_kept_and_not_run_again(tmp_path, monkeypatch, capsys)
     monkeypatch.setattr(race, "rows_of", rows_of)
     monkeypatch.setattr(rivals, "install", lambda: None)
     monkeypatch.setattr(race.os, "sched_setaffinity", lambda pid, cpus: None)
+    monkeypatch.setattr(race.signal, "signal", lambda *_: None)
     words = ["--seeds", "2", "--tasks", "halfcheetah", "--contenders", "es", "ars"]
     words += ["--file", str(file)]
     with pytest.raises(KeyboardInterrupt):

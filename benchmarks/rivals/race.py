@@ -1,4 +1,4 @@
-"""`-m benchmarks.rivals.race LIBRARY ENV SEED FOLDER START`, in the rivals' own environment.
+"""`-m benchmarks.rivals.race LIBRARY ENV SEED FOLDER START SECONDS`, in an environment of its own.
 
 Trains with the settings that the library publishes for this environment, or else for the nearest
 one, until it is killed. Two workers with one thread each. START is what the monotonic clock said
@@ -9,6 +9,7 @@ when the program was started.
 # pyright: reportMissingImports=false
 
 import math
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ PGPE_SETTINGS: dict[str, dict[str, Any]] = {
         "max_speed": 0.015, "alive": 0.0,
     },
 }  # fmt: skip
+GRACE = 60  # seconds
 LEARNING_RATE = 0.75  # of the largest speed, as in both scripts
 
 # hyperparams/ars.yml of rl-baselines3-zoo, for Humanoid-v4 and HalfCheetah-v4.
@@ -149,5 +151,6 @@ def check(network: Any, observation: Any, actions: Any) -> None:
 LIBRARIES = {"evotorch": evotorch, "ars": ars}
 
 if __name__ == "__main__":
-    library, env, seed, folder, start = sys.argv[1:]
+    library, env, seed, folder, start, seconds = sys.argv[1:]
+    signal.alarm(math.ceil(float(seconds)) + GRACE)  # if there is nobody left to kill it
     LIBRARIES[library](env, int(seed), Recorder(Path(folder), float(start)))
