@@ -60,11 +60,15 @@ def main(arguments: list[str]) -> int:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CPUS])
     # Seed by seed, so that contenders that are compared run in the same hour.
-    there = {row.run for row in results.kept(given.file)}
+    there, failed = {row.run for row in results.kept(given.file)}, 0
     for seed in REPORTING[: given.seeds]:
         for task, contender in itertools.product(given.tasks, given.contenders):
             if (contender, task, seed, given.minutes) not in there:
-                results.keep(given.file, rows_of(contender, task, seed, given.minutes))
+                try:
+                    results.keep(given.file, rows_of(contender, task, seed, given.minutes))
+                except RuntimeError as error:
+                    print(f"{error}\nThe same command tries this run again.", flush=True)
+                    failed += 1
     rows = [row for row in results.kept(given.file) if row.budget == given.minutes]
     lines = list(results.tables(rows))
     print("\n".join(lines))
@@ -72,7 +76,7 @@ def main(arguments: list[str]) -> int:
     if given.file == FILE:
         command = f"`python -m benchmarks race --minutes {given.minutes:g}`; {rivals.versions()}"
         keep("race", lines, head=[command, ""])
-    return 0
+    return int(failed > 0)
 
 
 def rows_of(contender: str, task: str, seed: int, minutes: float) -> list[Row]:
@@ -84,7 +88,7 @@ def rows_of(contender: str, task: str, seed: int, minutes: float) -> list[Row]:
         ticks = [round(minutes * (i + 1) / POINTS, 4) for i in range(POINTS)]
         found = judged(Path(folder), ENVIRONMENTS[task], ticks, CPUS)
     if not found:
-        raise SystemExit(f"{name}: no generation in {minutes:g} minutes; give it more --minutes.")
+        raise RuntimeError(f"{name}: no generation in {minutes:g} minutes; give it more --minutes.")
     print(f"{name}: {found[-1].mean:.0f} after {found[-1].steps:,} steps", flush=True)
     return [
         Row(contender, task, seed, minutes, x.minutes, x.steps, round(x.mean, 1)) for x in found

@@ -101,6 +101,8 @@ def _cell(numbers: list[float], form: str = "{:.1f}") -> str:
 def draw(rows: list[Row], file: Path) -> None:
     """A panel for each task, a curve for each contender: the median, and the range over seeds."""
     tasks = [task for task in ENVIRONMENTS if any(row.task == task for row in rows)]
+    if not tasks:
+        return
     figure = Figure(figsize=(5.2 * len(tasks), 4.2), layout="constrained")
     panels = figure.subplots(1, len(tasks), squeeze=False)[0]
     for panel, task in zip(panels, tasks, strict=True):
