@@ -74,6 +74,21 @@ def test_the_command_that_is_recorded_can_be_typed_again(tmp_path, monkeypatch, 
     assert make_run(tmp_path / "run", [1.0]).command == f"{shown} train 'a task'"
 
 
+@pytest.mark.parametrize(
+    ("program", "shown"),
+    [
+        ("/somewhere/ipykernel_launcher.py", "a notebook"),
+        ("-c", "an interactive Python"),
+        ("", "an interactive Python"),
+    ],
+)
+def test_without_a_command_it_is_recorded_where_a_run_was_made(
+    tmp_path, monkeypatch, program, shown
+):
+    monkeypatch.setattr(sys, "argv", [program, "-f", "kernel.json"])
+    assert make_run(tmp_path / "run", [1.0]).command == shown
+
+
 def test_an_older_run_names_its_axes_after_its_settings(run):
     older = rewrite(run, drawn={})
     assert [older.facts.label(i) for i in (0, 1)] == ["final x", "final y"]

@@ -12,6 +12,7 @@ import pytest
 from nses.cli import main
 from nses.experiment.analysis.live import Watcher
 from nses.experiment.showing import dashboard
+from nses.experiment.showing.watched import figures_of, without_content
 from pretended import pretend, record
 from waiting import SOON
 
@@ -65,6 +66,25 @@ def test_only_requests_to_a_local_host_name_are_answered(tmp_path, host, code):
     answer = client_of(tmp_path).get("/", headers={"Host": host})
     assert answer.status_code == code
     assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+
+
+def test_plots_that_a_run_does_not_have_are_hidden(tmp_path):
+    pretend(tmp_path / "a", generation=3)
+    pretend(tmp_path / "b", generation=3, algorithm="es", task="point")
+    pretend(tmp_path / "c", generation=0, total=3, task="point")
+    view = Watcher([tmp_path]).look()
+    figures = {live.name: figures_of(view, live, "generation", {})[0] for live in view.runs}
+    hidden = {
+        (live.story.run.config.task, live.story.generation): without_content(
+            figures[live.name], live
+        )
+        for live in view.runs
+    }
+    assert hidden == {
+        ("point-trap", 3): [False, False, False],
+        ("point", 3): [True, True, True],
+        ("point", 0): [False, False, False],  # nobody knows yet
+    }
 
 
 def test_a_port_in_use_is_a_clear_error(tmp_path, capsys):

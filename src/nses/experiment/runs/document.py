@@ -216,8 +216,15 @@ def write_config(
 
 
 def _command() -> str:
-    """The command line, to type again: as `nses`, however that was started."""
+    """The command line, to type again: as `nses`, however that was started.
+
+    Python at work without a file has none; a notebook's would be that of its kernel.
+    """
     program, *others = sys.argv or [""]
+    if Path(program).name == "ipykernel_launcher.py":
+        return "a notebook"
+    if program in ("", "-", "-c"):
+        return "an interactive Python"
     ours = Path(program).name == "nses" or Path(program).parts[-2:] == ("nses", "__main__.py")
     return shlex.join(["nses" if ours else program, *others])
 

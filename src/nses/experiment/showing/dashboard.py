@@ -12,12 +12,14 @@ from nses.experiment.analysis.live import Live, Watcher
 from nses.experiment.analysis.planes import Plane
 from nses.experiment.showing import maps, panels
 from nses.experiment.showing.watched import (
+    OPTIONAL,
     PLOTS,
     axes_to_choose,
     behavior_in,
     figures_of,
     guarded,
     nothing,
+    without_content,
 )
 from nses.extras import needing
 
@@ -37,6 +39,7 @@ INDEX = """<!doctype html>
 <body>{%app_entry%}{%config%}{%scripts%}{%renderer%}</body>
 </html>"""
 FIGURES = [Output(name, "figure") for name in PLOTS if name != "map"]
+HIDDEN = [Output(panels.place_of(name), "hidden") for name in OPTIONAL]
 
 
 def serve(
@@ -124,7 +127,7 @@ def _answer_ticks(app: Dash, watcher: Watcher) -> None:
 
     @app.callback(
         Output("runs", "children"), Output("faults", "children"), Output("run", "options"),
-        Output("run", "value"), Output("seen", "data"), *FIGURES,
+        Output("run", "value"), Output("seen", "data"), *FIGURES, *HIDDEN,
         Output("until", "max"), Output("until", "value"),
         Input("clock", "n_intervals"), Input("run", "value"), Input("axis", "value"),
         State("seen", "data"), State("until", "max"), State("until", "value"),
@@ -137,14 +140,15 @@ def _answer_ticks(app: Dash, watcher: Watcher) -> None:
         # Compare with what the page shows, not with the last answer: a tick may overtake an answer.
         now_seen = " ".join([view.stamp, live.name if live else "", axis])
         if ctx.triggered_id == "clock" and now_seen == seen:
-            return [no_update] * (7 + len(FIGURES))
+            return [no_update] * (7 + len(FIGURES) + len(HIDDEN))
         figures, faults = figures_of(view, live, axis, remembered)
         options = [{"label": panels.option_of(r.story), "value": r.name} for r in view.runs]
         now = max(2, live.story.generation) if live else 2
         follow = ctx.triggered_id == "run" or until >= last  # else the reader has moved the slider
         return [
             panels.table_of(view.runs, live), panels.notes_of([*view.faults, *faults]), options,
-            live.name if live else None, now_seen, *figures, now, now if follow else until,
+            live.name if live else None, now_seen, *figures, *without_content(figures, live),
+            now, now if follow else until,
         ]  # fmt: skip
 
 

@@ -60,7 +60,13 @@ def _place(name: str, title: str, caption: str) -> Any:
     return html.Figure(
         [html.Header(head), graph, *more, html.Figcaption(caption, className="caption")],
         className="plot map" if name == "map" else "plot",
+        id=place_of(name),
     )
+
+
+def place_of(name: str) -> str:
+    """The id of the card around a plot."""
+    return f"place-of-{name}"
 
 
 def _side(word: str) -> Any:

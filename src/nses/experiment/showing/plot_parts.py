@@ -21,6 +21,7 @@ SHARE = ".3~%"  # 0.5% and 1% are different ticks
 NOTHING = "rgba(0,0,0,0)"
 FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 13}
 GRID = {"gridcolor": "#e3e3e6", "zeroline": False, "linecolor": FAINT, "automargin": True}
+PLAIN = {"minexponent": 5, "separatethousands": True}  # Plotly would write 50µ for 0.00005
 CONFIG: dict[str, Any] = {
     # The buttons are listed by name, because one of the others sends the data to Plotly's server.
     "modeBarButtons": [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
@@ -134,7 +135,7 @@ def layout_of(x: str, y: str, **more: Any) -> dict[str, Any]:
             "title": {"text": html.escape(x), "standoff": 8},
             "unifiedhovertitle": {"text": f"{html.escape(x)} %{{x}}"},
         },
-        "yaxis": GRID | {"title": {"text": html.escape(y), "standoff": 8}},
+        "yaxis": GRID | PLAIN | {"title": {"text": html.escape(y), "standoff": 8}},
         "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom"},
         "hoverlabel": {"bgcolor": "#ffffff", "bordercolor": FAINT, "font": {"color": INK}},
         "modebar": {"orientation": "v", "bgcolor": NOTHING, "color": "#77777f", "activecolor": INK},

@@ -26,6 +26,8 @@ PLOTS = {  # place → title and caption
     "allocation": ("Where updates went", charts.ALLOCATED),
 }
 
+OPTIONAL = ("selection", "weight", "allocation")  # plots that not every task or algorithm has
+
 Options = list[dict[str, Any]]  # of a list to choose from
 
 
@@ -58,6 +60,13 @@ def figures_of(
         remembered.clear()
         remembered[key] = kept
     return kept
+
+
+def without_content(figures: Sequence[Figure], live: Live | None) -> list[bool]:
+    """Which optional plots have nothing to show for this run, and never will."""
+    begun = live is not None and bool(live.story.records)
+    shown = dict(zip((name for name in PLOTS if name != "map"), figures, strict=True))
+    return [begun and not shown[name]["data"] for name in OPTIONAL]
 
 
 def _weights(groups: Sequence[Group]) -> Figure:
