@@ -99,6 +99,28 @@ def generations(directory: Path) -> int:
     return file.read_bytes().count(b"\n") if file.exists() else 0
 
 
+def test_p7_an_experiment_on_a_cluster_that_is_interrupted_keeps_its_runs_and_leaves_nobody(
+    cluster: Cluster, tmp_path: Path, launch: Any
+):
+    words = ["reproduce", "point-trap", "--recipe", "smoke", "--runs", "1", "--side-by-side", "1"]
+    words += ["--backend", "ray", "--ray-address", cluster.address, "--workers", "1"]
+    words += ["--directory", "all", "--settings", "generations=1000000", "tensorboard=false"]
+    said, run = tmp_path / "said", tmp_path / "all" / "point-trap" / "es" / "seed-0"
+    with said.open("w") as file:
+        argv = [sys.executable, "-m", "nses", *words]
+        program = launch(argv, cwd=tmp_path, stdout=file, stderr=file)
+        wait_until(lambda: generations(run) >= 1, program)
+        players, started = foremen(cluster), psutil.Process(program.pid).children(recursive=True)
+        assert players
+        assert started
+        os.killpg(program.pid, signal.SIGINT)  # as a terminal does
+        assert program.wait(2 * SOON) == 130, said.read_text()
+    assert "stopped by SIGINT" in said.read_text()
+    assert "to continue: nses reproduce point-trap --recipe smoke" in said.read_text()
+    assert gone([*players, *workers(cluster), *started])
+    assert nses.load(run).state.generation == generations(run)
+
+
 def test_p3_p10_a_killed_run_leaves_no_foreman_and_goes_on_without_the_cluster(
     cluster: Cluster, tmp_path: Path, launch: Any
 ):
