@@ -180,14 +180,14 @@ def test_e4_a_blow_up_ends_a_compiled_episode_as_it_ends_a_stepped_one(strength,
 
 def test_e2_a_state_that_is_not_finite_from_the_start_is_worth_nan():
     environment = BodyEnv("halfcheetah", "directional")
-    reset = environment.reset
+    begin = environment.begin
 
-    def broken(**arguments):
-        out = reset(**arguments)
+    def broken(rng):
+        place = begin(rng)
         environment.data.qvel[1] = np.nan
-        return out
+        return place
 
-    environment.reset = broken
+    environment.begin = broken
     policy = MLP((17, 6))
     played = BodyPlayer(environment, policy, 10).play(theta_of(policy, 0), initial(17), 0)
     assert np.isnan(played.f)

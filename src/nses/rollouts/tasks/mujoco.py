@@ -32,6 +32,7 @@ from nses.rollouts.policies import check_theta
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks.bodies import BODIES, REWARDS, model_of
 from nses.rollouts.tasks.camera import Camera
+from nses.rollouts.tasks.chance import rng_of
 from nses.rollouts.tasks.guarded import keep_out_of_the_working_directory
 from nses.rollouts.tasks.task import Task
 
@@ -97,10 +98,8 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[np.float64], dict[str, Any]]:
         super().reset(seed=seed, options=options)
-        mujoco.mj_resetData(self.model, self.data)
-        scatter(self.data.qpos, self.data.qvel, self.body.reset_noise, self.np_random)
-        mujoco.mj_forward(self.model, self.data)
-        self._look()
+        self.place = self.begin(self.np_random)
+        self.last = np.concatenate(self.observed)
         return self.last, {"x": self.place[0], "y": self.place[1], "blown_up": False}
 
     def step(
@@ -116,7 +115,8 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
             self.last = self.last.copy()
             forward, control, contact, alive = 0.0, 0.0, 0.0, 0.0
         else:
-            self._look()
+            self.place = self._place()
+            self.last = np.concatenate(self.observed)
             forward, control, contact, alive = self.terms(x0, y0, x, y)
         info = {
             "x": self.place[0],
@@ -138,21 +138,28 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         if self.camera:
             self.camera.close()
 
-    def _look(self) -> None:
-        """Reads the simulator's state, after adding the contact forces `mj_step` leaves out."""
+    def begin(self, rng: np.random.Generator) -> tuple[float, float]:
+        """Puts the simulator into the first state of an episode; returns where the body is."""
+        mujoco.mj_resetData(self.model, self.data)
+        scatter(self.data.qpos, self.data.qvel, self.body.reset_noise, rng)
+        mujoco.mj_forward(self.model, self.data)
+        return self._place()
+
+    def _place(self) -> tuple[float, float]:
+        """Where the body is, after adding the contact forces `mj_step` leaves out."""
         if self.forces:
             mujoco.mj_rnePostConstraint(self.model, self.data)
-        self.last = np.concatenate(self.observed)
         x, y, _ = self.centre.tolist()
-        self.place = (x, y)
+        return x, y
 
 
 def scatter(
     qpos: NDArray[np.float64], qvel: NDArray[np.float64], noise: float, rng: np.random.Generator
 ) -> None:
     """Moves a body a little away from its start: adds U(-noise, noise) to each number."""
-    qpos += rng.uniform(-noise, noise, qpos.size)
-    qvel += rng.uniform(-noise, noise, qvel.size)
+    drawn = rng.uniform(-noise, noise, qpos.size + qvel.size)
+    qpos += drawn[: qpos.size]
+    qvel += drawn[qpos.size :]
 
 
 class BodyPlayer:
@@ -187,13 +194,13 @@ class BodyPlayer:
         contributes: bool = False,
     ) -> Episode:
         check_theta(theta, self.policy.size)
-        self.environment.reset(seed=seed)
+        x, y = self.environment.begin(rng_of(seed))
         activation = ACTIVATIONS[self.policy.activation]
         moments_used = self.policy.standardization(moments)
         network = (theta, self.policy.shape, activation, *moments_used, self.work)
         noise = ActionNoise(seed, action_noise, self.policy.sizes[-1])
         sums = np.zeros((2, self.policy.observation_size))
-        so_far = np.array([0.0, *self.environment.place, 0.0])  # return, x, y, length
+        so_far = np.array([0.0, x, y, 0.0])  # return, x, y, length
         fate, left, steps = GOES_ON, self.steps, FIRST_SLICE
         while fate == GOES_ON and left:
             if left < self.steps and self.should_stop():
