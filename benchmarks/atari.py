@@ -25,6 +25,7 @@ from nses.execution.serial import Serial
 from nses.experiment.settings.build import search_of
 from nses.experiment.settings.recipes import recipe
 from nses.rollouts.policies.conv import Conv
+from nses.rollouts.tasks.atari import LAST_TWO, NONE
 from nses.rollouts.tasks.catalog import make_task
 
 ROUNDS = 7
@@ -172,7 +173,7 @@ def novelty_of_traces() -> Iterator[Measure]:
         )  # fmt: skip
 
 
-def states_of(emulator: Any, steps: int, act: Callable[[Any], int], look: bool = True) -> Trace:
+def states_of(emulator: Any, steps: int, act: Callable[[Any], int], look: int = LAST_TWO) -> Trace:
     """The RAM at each of `steps` steps, game after game: few fresh policies last that long."""
     rng = np.random.default_rng(0)
     trace = np.empty((steps, emulator.ram.size), np.uint8)
@@ -188,7 +189,7 @@ def states_of(emulator: Any, steps: int, act: Callable[[Any], int], look: bool =
 def archive_of_pieces(emulator: Any, entries: int, steps: int) -> Archive:
     """Many long traces from little play: shuffled pieces of it, so that all states are real."""
     rng, choices = np.random.default_rng(0), len(emulator.actions)
-    real = states_of(emulator, REAL, lambda _: int(rng.integers(choices)), look=False)
+    real = states_of(emulator, REAL, lambda _: int(rng.integers(choices)), look=NONE)
     pieces = real.reshape(-1, PIECE, emulator.ram.size)
     chosen = rng.integers(len(pieces), size=(entries, steps // PIECE))
     return archive.archive_of([np.concatenate(pieces[row]) for row in chosen])

@@ -105,7 +105,10 @@ class TraceRecord:
 
     def see(self, observation: Any, info: dict[str, Any]) -> None:
         """Called after every step."""
-        row = self._look(observation, info)
+        self.add(self._look(observation, info))
+
+    def add(self, row: NDArray[np.uint8]) -> None:
+        """Adds the bytes of a step."""
         if self.steps:
             _check_size(self.name, self.rows.shape[1], "bytes", row.size)
         if self.steps == len(self.rows):

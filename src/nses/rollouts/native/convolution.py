@@ -7,6 +7,15 @@ from numpy.typing import NDArray
 
 from nses.core.compiled import compiled
 from nses.rollouts.native.network import dense
+from nses.rollouts.native.pixels import (
+    BLOCKS,
+    CHANNELS,
+    MARGIN,
+    WIDTH,
+    see_bytes,
+    see_frames,
+    see_numbers,
+)
 from nses.rollouts.native.products import (
     Indices,
     Windows,
@@ -50,13 +59,13 @@ def convolution(
 
 
 SIDES = (84, 21, 11)  # of the observation and of what the two convolutions give
-CHANNELS, UNITS = 4, (16, 32, 256)
+UNITS = 16, 32, 256
 IMAGE1, WINDOWS1 = convolution((SIDES[0], SIDES[0]), CHANNELS, kernel=8, stride=4)
 IMAGE2, WINDOWS2 = convolution((SIDES[1], SIDES[1]), UNITS[0], kernel=4, stride=2)
 FLAT = SIDES[2] * SIDES[2] * UNITS[1]
 ROWS3, ROWS4 = np.arange(SIDES[2]) * (SIDES[2] * UNITS[1]), np.zeros(1, np.int64)  # no padding
 INPUTS = (WINDOWS1.steps.size, WINDOWS2.steps.size, FLAT)
-BLOCK, BLOCKS = 4, 22  # pixels of a block, blocks of a row: a first window sees 2 × 2 blocks
+assert IMAGE1.rows[0] == (WIDTH + 1) * MARGIN * CHANNELS
 
 # Where things are in theta: W (inputs × units), b, γ, β of each hidden layer; last, W and b.
 W1 = 0
@@ -83,7 +92,9 @@ class Work(NamedTuple):
     multiplied again: in most games less than half of them.
     """
 
-    image: Vector
+    image: Vector  # of numbers
+    pixels: NDArray[np.uint32]  # of bytes: the four channels of a pixel
+    seen: NDArray[np.uint32]  # the pixels in x1
     x1: Vector
     blocks: Flags
     new1: Flags
@@ -103,10 +114,12 @@ def norms() -> Norms:
 
 
 def work(actions: int) -> Work:
-    """The state before the first observation, in which everything is new."""
+    """Room for all of it; `adapt` takes in the first observations."""
     return Work(
         image=np.zeros(IMAGE1.size, f32),
-        x1=np.full(IMAGE1.size, np.nan, f32),
+        pixels=np.zeros(WIDTH * WIDTH, np.uint32),
+        seen=np.zeros(WIDTH * WIDTH, np.uint32),
+        x1=np.zeros(IMAGE1.size, f32),
         blocks=np.zeros((BLOCKS, BLOCKS), np.uint8),
         new1=np.zeros((SIDES[1], SIDES[1]), np.uint8),
         y1=np.zeros(WINDOWS1.places.size * UNITS[0], f32),
@@ -118,51 +131,6 @@ def work(actions: int) -> Work:
         y3=np.zeros(UNITS[2], f32),
         y4=np.zeros(actions, f32),
     )
-
-
-@compiled
-def see_pixels(observation, image):
-    """Takes in an observation, flat in the order (row, column, channel)."""
-    width = SIDES[0] * CHANNELS
-    for r in range(SIDES[0]):
-        start = IMAGE1.rows[r]
-        values, to = observation[r * width : (r + 1) * width], image[start : start + width]
-        for j in range(width):
-            to[j] = f32(values[j])
-
-
-@compiled
-def see_frames(frames, image):
-    """Takes in an observation (channel, row, column)."""
-    for r in range(SIDES[0]):
-        a, b, c, d = frames[0, r], frames[1, r], frames[2, r], frames[3, r]
-        start = IMAGE1.rows[r]
-        to = image[start : start + SIDES[0] * CHANNELS]
-        for j in range(SIDES[0]):
-            to[4 * j] = f32(a[j])
-            to[4 * j + 1] = f32(b[j])
-            to[4 * j + 2] = f32(c[j])
-            to[4 * j + 3] = f32(d[j])
-
-
-@compiled
-def renew(image, x, blocks):
-    """x = image; marks the blocks of pixels whose bits have changed."""
-    now, before = image.view(np.int32), x.view(np.int32)
-    width, size = BLOCKS * BLOCK * CHANNELS, BLOCK * CHANNELS
-    difference = np.empty(width, np.int32)
-    for b in range(BLOCKS):
-        difference[:] = 0
-        for row in range(b * BLOCK * width, (b + 1) * BLOCK * width, width):
-            these, those = now[row : row + width], before[row : row + width]
-            for j in range(width):
-                difference[j] |= these[j] ^ those[j]
-                those[j] = these[j]
-        for c in range(BLOCKS):
-            bits = 0
-            for j in range(c * size, (c + 1) * size):
-                bits |= difference[j]
-            blocks[b, c] = bits != 0
 
 
 @compiled
@@ -236,7 +204,7 @@ def keep(values, to):
 
 @compiled
 def adapt(theta, reference, work, norms):
-    """Fills the norms from the reference batch, (n, pixels), layer by layer.
+    """Fills the norms from the reference batch, uint8 (n, pixels), layer by layer.
 
     The batch's last observation stays in `work`, as if it came just before the first.
     """
@@ -245,8 +213,7 @@ def adapt(theta, reference, work, norms):
     y1, y2 = np.empty((n, work.y1.size), f32), np.empty((n, FLAT), f32)
     y3 = np.empty((n, UNITS[2]), f32)
     for i in range(n):
-        see_pixels(reference[i], work.image)
-        renew(work.image, work.x1, work.blocks)
+        see_bytes(reference[i], work, i == 0)
         spread(work.blocks, 2, 1, 0, new[i])
         multiply(work.x1, WINDOWS1, new[i].reshape(-1), theta, W1, UNITS[0], work.y1)
         keep(work.y1, y1[i])
@@ -266,8 +233,7 @@ def adapt(theta, reference, work, norms):
 
 @compiled
 def respond(theta, norms, work):
-    """The logits of the observation in work.image."""
-    renew(work.image, work.x1, work.blocks)
+    """The logits of the observation in work.x1."""
     spread(work.blocks, 2, 1, 0, work.new1)
     multiply(work.x1, WINDOWS1, work.new1.reshape(-1), theta, W1, UNITS[0], work.y1)
     activate(work.y1, norms.first, IMAGE2.rows, work.x2)
@@ -278,3 +244,15 @@ def respond(theta, norms, work):
     activate(work.y3, norms.third, ROWS4, work.y3)
     dense(theta, W4, work.y3, work.y4)
     return work.y4.copy()
+
+
+@compiled
+def respond_to_numbers(observation, theta, norms, work):
+    see_numbers(observation, work)
+    return respond(theta, norms, work)
+
+
+@compiled
+def respond_to_frames(frames, theta, norms, work):
+    see_frames(frames, work)
+    return respond(theta, norms, work)

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from nses.core.compiled import compiled
 
-ROWS, LANES, HALVES = 6, 8, 2  # 12 sums, 2 vectors of weights, 1 input: 15 of 16 AVX registers
-COLUMNS = LANES * HALVES
+ROWS, COLUMNS = 6, 16  # with weights and input, 15 of the 16 registers of AVX, or 8 of AVX-512
 CHUNK = 256  # inputs at a time: 256 KB of the widest layer's weights, half of a usual L2 cache
 
-VECTOR = ir.VectorType(ir.FloatType(), LANES)
+VECTOR = ir.VectorType(ir.FloatType(), COLUMNS)
 
 f32 = np.float32
 Indices = NDArray[np.int64]
@@ -32,7 +31,6 @@ class Windows(NamedTuple):
     steps: Indices
 
 
-# Long because LLVM's values live in the scope of one builder.
 @intrinsic
 def add_tile(
     typing: Any, x: Any, places: Any, steps: Any, w: Any, row: Any, columns: Any, y: Any, rows: Any
@@ -52,42 +50,31 @@ def add_tile(
         def load(data: Any, index: Any) -> Any:
             return builder.load(builder.gep(data, [index]))
 
-        def vector_at(data: Any, index: Any, half: int) -> Any:
-            place = builder.gep(data, [builder.add(index, whole(LANES * half))])
-            return builder.bitcast(place, VECTOR.as_pointer())
+        def vector_at(data: Any, index: Any) -> Any:
+            return builder.bitcast(builder.gep(data, [index]), VECTOR.as_pointer())
 
         x, places, steps, w, y, rows = (array(index) for index in (0, 1, 2, 3, 6, 7))
         row, columns = arguments[4], arguments[5]
         whole = columns.type
         fma = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(VECTOR, [VECTOR] * 3), f"llvm.fma.v{LANES}f32"
+            builder.module, ir.FunctionType(VECTOR, [VECTOR] * 3), f"llvm.fma.v{COLUMNS}f32"
         )
 
         inputs = [builder.gep(x.data, [load(places.data, whole(i))]) for i in range(ROWS)]
-        outputs = [
-            [vector_at(y.data, load(rows.data, whole(i)), half) for half in range(HALVES)]
-            for i in range(ROWS)
-        ]
+        outputs = [vector_at(y.data, load(rows.data, whole(i))) for i in range(ROWS)]
         sums = [
-            [cgutils.alloca_once_value(builder, builder.load(half, align=4)) for half in halves]
-            for halves in outputs
+            cgutils.alloca_once_value(builder, builder.load(output, align=4)) for output in outputs
         ]
         (count,) = cgutils.unpack_tuple(builder, steps.shape, 1)
         with cgutils.for_range(builder, count, intp=whole) as loop:
             step = load(steps.data, loop.index)
             start = builder.add(row, builder.mul(columns, loop.index))
-            weights = [
-                builder.load(vector_at(w.data, start, half), align=4) for half in range(HALVES)
-            ]
-            for i in range(ROWS):
-                value = _spread(builder, load(inputs[i], step))
-                for half in range(HALVES):
-                    held = sums[i][half]
-                    fused = builder.call(fma, [value, weights[half], builder.load(held)])
-                    builder.store(fused, held)
-        for i in range(ROWS):
-            for half in range(HALVES):
-                builder.store(builder.load(sums[i][half]), outputs[i][half], align=4)
+            weights = builder.load(vector_at(w.data, start), align=4)
+            for place, held in zip(inputs, sums, strict=True):
+                value = _spread(builder, load(place, step))
+                builder.store(builder.call(fma, [value, weights, builder.load(held)]), held)
+        for held, output in zip(sums, outputs, strict=True):
+            builder.store(builder.load(held), output, align=4)
         return context.get_dummy_value()
 
     return signature, generate
@@ -98,7 +85,7 @@ def _spread(builder: Any, number: Any) -> Any:
     nothing, lane = ir.Constant(VECTOR, ir.Undefined), ir.IntType(32)
     vector = builder.insert_element(nothing, number, lane(0))
     return builder.shuffle_vector(
-        vector, nothing, ir.Constant(ir.VectorType(lane, LANES), [0] * LANES)
+        vector, nothing, ir.Constant(ir.VectorType(lane, COLUMNS), [0] * COLUMNS)
     )
 
 

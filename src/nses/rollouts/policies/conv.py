@@ -19,9 +19,8 @@ from nses.rollouts.native.convolution import (
     Norms,
     adapt,
     norms,
-    respond,
-    see_frames,
-    see_pixels,
+    respond_to_frames,
+    respond_to_numbers,
     work,
 )
 from nses.rollouts.native.images import Fit, Layers, fitted, layers_of
@@ -101,7 +100,7 @@ class Conv:
     ) -> Callable[[NDArray[np.float64]], NDArray[np.float32]]:
         """The network with these parameters: flat observation, black 0, to logits."""
         if self.image == PAPER:
-            return self._bind(theta, see_pixels, (self.observation_size,))
+            return self._bind(theta, respond_to_numbers, (self.observation_size,))
         maps, room = self.norms(theta), images.room_for(self.fit, self.layers, self.actions)
         layers, size = self.layers, self.observation_size
 
@@ -113,7 +112,7 @@ class Conv:
 
     def bind_frames(self, theta: Vector) -> Callable[[NDArray[np.uint8]], NDArray[np.float32]]:
         """The same for four frames as they come from an emulator, (4, 84, 84), the oldest first."""
-        return self._bind(theta, see_frames, FRAMES)
+        return self._bind(theta, respond_to_frames, FRAMES)
 
     def norms(self, theta: Vector) -> Norms:
         """Virtual batch norm of these parameters: a scale and a shift for every unit."""
@@ -129,7 +128,7 @@ class Conv:
         return maps
 
     def _bind(
-        self, theta: Vector, see: Callable[..., None], shape: tuple[int, ...]
+        self, theta: Vector, respond: Callable[..., Vector], shape: tuple[int, ...]
     ) -> Callable[[NDArray[Any]], NDArray[np.float32]]:
         check_theta(theta, self.size)
         batch, maps, room = np.ascontiguousarray(self.reference), norms(), work(self.actions)
@@ -137,8 +136,7 @@ class Conv:
 
         def act(observation: NDArray[Any]) -> NDArray[np.float32]:
             _check_shape(observation, shape)
-            see(observation, room.image)
-            return respond(theta, maps, room)
+            return respond(observation, theta, maps, room)
 
         return act
 

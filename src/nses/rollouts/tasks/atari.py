@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, generator
 from nses.errors import UsageError
-from nses.rollouts.behaviors import InfoProbe
+from nses.rollouts.behaviors import InfoProbe, TraceRecord
 from nses.rollouts.episode import SLICE, Episode, Interrupted, never
 from nses.rollouts.native.network import take_in
 from nses.rollouts.native.screen import SIDE, STACK, Scanner, palette_of
@@ -25,6 +25,7 @@ from nses.rollouts.tasks.games import letters
 from nses.rollouts.tasks.task import Task
 
 SKIP = 4  # frames per step
+EVERY, LAST_TWO, NONE = 0, SKIP - 2, SKIP  # the first frame of a step to look at
 SHAPE = (SIDE, SIDE, STACK)
 NOOP, FIRE = Action.NOOP.value, Action.FIRE.value
 
@@ -73,6 +74,7 @@ class Emulator:
         self.fires = self.actions[1] == FIRE and len(self.actions) > 2
         height, width = self.ale.getScreenDims()
         self.screens = np.empty((2, height, width), np.uint8)  # the last two
+        self.screen = tuple(self.screens)
         self.scanner = Scanner(height, width)
         self.frames = np.zeros((STACK, SIDE, SIDE), np.uint8)  # the oldest first
         self.ram = np.empty(self.ale.getRAMSize(), np.uint8)
@@ -110,27 +112,28 @@ class Emulator:
         self.screens[:] = self.start_screen
         self.over = False
 
-    def step(self, index: int, look: bool = True) -> int:
+    def step(self, index: int, look: int = EVERY) -> int:
         """The reward of an action held for four frames, fewer if the game ends.
 
-        Without `look` the frames stay as they were.
+        An image shows the last two. To look at no others is enough for those who do not look at
+        the image of a game that is over. With NONE, all images stay as they were.
         """
         ale, action, reward = self.ale, self.actions[index], 0
         for frame in range(SKIP):
-            reward += ale.act(self._executed(action))
-            if look:
-                ale.getScreen(self.screens[frame % 2])
+            reward += ale.act(self._executed(action) if self.chance.sticky else action)
+            if frame >= look:
+                ale.getScreen(self.screen[frame % 2])
             if ale.game_over():
                 self.over = True
                 break
-        if look:
+        if look < NONE:
             self.scanner.take(self.screens, self.frames)
         ale.getRAM(self.ram)
         return reward
 
     def _executed(self, action: int) -> int:
         """The action, or the previous one if it sticks: as in ALE, but from the episode's seed."""
-        if not self.chance.sticky or self.rng.random() >= self.chance.sticky:
+        if self.rng.random() >= self.chance.sticky:
             self.last = action
         return self.last
 
@@ -256,9 +259,11 @@ class AtariPlayer:
         while not emulator.over and length < limit:
             if contributes:
                 take_in(emulator.observation.reshape(-1).astype(np.float64), sums, True)
-            total += emulator.step(int(act(frames).argmax()))
+            total += emulator.step(int(act(frames).argmax()), LAST_TWO)
             length += 1
-            if record.every_step:
+            if isinstance(record, TraceRecord):
+                record.add(emulator.ram)  # all that its probe would see
+            elif record.every_step:
                 record.see(None, info)
             if not length % SLICE and self.should_stop():
                 raise Interrupted
