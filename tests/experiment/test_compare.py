@@ -18,7 +18,7 @@ def runs(tmp_path_factory):
 
 
 def test_runs_or_their_directory_are_compared_without_a_word(runs, tmp_path, capsys):
-    a = nses.compare(*runs, output=tmp_path / "a")
+    a = nses.compare([*runs], output=tmp_path / "a")
     b = nses.compare(runs[0].path.parent, output=tmp_path / "b")
     assert capsys.readouterr().out == ""
     assert [row.label for row in a.rows] == ["es", "nsra-es"]
@@ -40,6 +40,6 @@ def test_pandas_and_polars_make_a_table_of_the_rows(runs, tmp_path):
 
 def test_nothing_to_compare_is_said_to_be_so(tmp_path):
     with pytest.raises(ValueError, match=r'nses\.compare\("runs"\)'):
-        nses.compare()
+        nses.compare([])
     with pytest.raises(ValueError, match="holds no run"):
         nses.compare(tmp_path)

@@ -26,7 +26,7 @@ FLAGS += ["--n", "4", "--evaluation-episodes", "1", "--seed", "3"]
 PROBLEMS: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "MiniGrid by module and id": (
         "minigrid:MiniGrid-Empty-5x5-v0",
-        {"observation": "image,direction", "behavior": "final-observation:0"},
+        {"observation": "image,direction", "behavior": "final-attribute:agent_pos"},
         ["--observation", "image,direction"],
     ),
     "MiniGrid after an import": (
@@ -194,7 +194,11 @@ def test_a_task_object_that_no_module_holds_has_to_be_named(tmp_path, capsys):
     code, _, err = call(capsys, "evaluate", str(run.path))
     assert code == 2
     assert "--task module:attribute" in err
-    assert nses.evaluate(run, task=nameless, episodes=2).returns.shape == (2,)
+    assert run.evaluate(episodes=2).returns.shape == (2,)  # it was returned by train
+    loaded = nses.load(run.path)
+    with pytest.raises(nses.errors.UsageError, match=r"nses\.evaluate\(run, task=\.\.\.\)"):
+        loaded.evaluate()
+    assert nses.evaluate(loaded, task=nameless, episodes=2).returns.shape == (2,)
     for command in (
         ["evaluate"],
         ["replay", "--generation", "1"],

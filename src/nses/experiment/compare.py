@@ -48,25 +48,28 @@ class Comparison:
     def __repr__(self) -> str:
         runs = sum(row.runs for row in self.rows)
         tasks = ", ".join(contest.task for contest in self.contests)
-        return f"<comparison of {runs} runs on {tasks}, in {self.directory}>"
+        return f"<comparison of {runs} run{'s' * (runs != 1)} on {tasks}, in {self.directory}>"
 
     def _repr_html_(self) -> str:
         return joined(table(tables.scores(c, paper=False), self.directory) for c in self.contests)
 
 
 def compare(
-    *runs: Run | str | Path, output: str | Path | None = None, paper: bool = False
+    *runs: Run | str | Path | Sequence[Run | str | Path],
+    output: str | Path | None = None,
+    paper: bool = False,
 ) -> Comparison:
     """Compare runs, or all runs in directories: medians, intervals, tests, curves and a page.
 
     They are written to `output`; if that is not given, to the directory to compare if there is only
     one, else to ./comparison.
     """
-    if not runs:
+    every = [x for run in runs for x in (run if isinstance(run, list | tuple) else [run])]
+    if not every:
         raise UsageError(
             'nses.compare needs runs or a directory of runs, as in nses.compare("runs").'
         )
-    paths = [str(run.path if isinstance(run, Run) else run) for run in runs]
+    paths = [str(run.path if isinstance(run, Run) else run) for run in every]
     words = ["nses", "compare", *paths]
     words += [] if output is None else ["--output", str(output)]
     words += ["--paper"] if paper else []

@@ -131,7 +131,8 @@ def pursue(
     config = replace(config, run_dir=str(given))
     with same_place():
         _pursue(config, absolute(given), own, policy, listener or _ignore, sharers)
-    return load(given, config.policy_class if policy is None else policy)
+    run = load(given, config.policy_class if policy is None else policy)
+    return replace(run, held=own)
 
 
 def _pursue(

@@ -30,7 +30,8 @@ def check_policy(policy: Policy, task: Task | None = None) -> None:
     if size not in (0, inputs):
         raise UsageError(
             f"moments_size must be {inputs}, the observation_size, or 0 for a policy that does "
-            f"not use the moments of observations, got {size!r}."
+            f"not use the moments of observations, got {size!r}; write moments_size = 0 in its "
+            "class if in doubt."
         )
     rng = generator(0, 0, 0, Purpose.EPISODE)
     moments, x, other_x = initial(size), rng.standard_normal(inputs), rng.standard_normal(inputs)
@@ -74,7 +75,8 @@ def _initial_theta(policy: Policy, d: int) -> Vector:
     if np.shape(theta) != (d,) or kind != np.float32:
         raise UsageError(
             f"policy.init must give a float32 vector of shape ({d},), one number per parameter "
-            f"(policy.size), got {kind} of shape {np.shape(theta)}."
+            f"(policy.size), got {kind} of shape {np.shape(theta)}; .astype(np.float32) makes it "
+            "one of float32."
         )
     if not np.isfinite(theta).all():
         raise UsageError(f"policy.init must give finite numbers, got {short(theta)}.")

@@ -55,6 +55,7 @@ class Run:
     starts: tuple[int, ...] = ()  # seeds of all starts, where evaluations play each of them
     task_from: str = ""  # module:attribute of the Task object, if it can be imported
     halt: Halt = NO_HALT
+    held: Task | None = field(default=None, repr=False, compare=False)  # the Task object, if known
 
     def __repr__(self) -> str:
         c = self.config
@@ -202,7 +203,7 @@ class Run:
 
     def own(self, own: Brought | None = None) -> Task | None:
         """The Task object of this run, given or found where it was defined; None if it has none."""
-        own = own or self.task_from or None
+        own = own or self.held or self.task_from or None
         if own is None and self.own_task:
             raise UsageError(f"{self.path} {NEEDS_ITS_TASK}")
         return None if own is None else task_again(own, self.config.max_steps)
