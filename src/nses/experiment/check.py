@@ -25,7 +25,8 @@ def check(config: Config) -> list[str]:
     policy = None if config.policy_class is None else policy_from(config.policy_class, facts)
     if policy is not None:
         check_policy(policy, task)
-    size = f"{facts.behavior_size} numbers" if facts.behavior_size else "a trace"
+    b = facts.behavior_size
+    size = f"{b} number{'s' * (b > 1)}" if b else "a trace"
     network = (
         _network(config, facts)
         if policy is None
