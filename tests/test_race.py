@@ -49,7 +49,7 @@ def test_the_table_has_medians_ranges_and_how_many_runs_got_there():
     assert lines[0].startswith("| Humanoid-v5 | minutes to 1,000 | minutes to 2,500 |")
     assert lines[2] == (
         "| nses, ES | 2.0 (1.0–2.0) | 2.0 (2 of 3 runs) | – (0 of 3 runs) "
-        "| 2,600 (1,000–3,000) | 0.0 |"
+        "| 2,600 (1,000–3,000) | 0.002 |"
     )
     assert "| SB3-contrib, ARS | – (0 of 1 runs) |" in lines[3]
     assert not any("HalfCheetah" in line for line in lines)

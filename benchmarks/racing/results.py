@@ -81,7 +81,7 @@ def tables(rows: list[Row]) -> Iterator[str]:
             if runs:
                 times = [_cell([minutes_to(run, x) for run in runs]) for x in thresholds]
                 ends = [_cell([run[-1].mean for run in runs], "{:,.0f}")]
-                steps = f"{np.median([run[-1].steps for run in runs]) / 1e6:.1f}"
+                steps = f"{np.median([run[-1].steps for run in runs]) / 1e6:.3g}"
                 yield f"| {' | '.join([name, *times, *ends, steps])} |"
         yield ""
 
