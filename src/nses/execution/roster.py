@@ -287,10 +287,10 @@ class Roster:
         import ray
 
         self.watch.stop()
-        if self.headless:
-            return
         ends = [node.actor.close.remote() for node in self.nodes.values() if node.ready]
         if ends:
             ray.wait(ends, num_returns=len(ends), timeout=4.0)
+        if self.headless:  # the foremen themselves, without their workers, end with their raylets
+            return
         for node in list(self.nodes.values()):
             self._dismiss(node)
