@@ -25,7 +25,7 @@ TOPICS = {
     "pool": pools.MEASURES,
 }
 # Programs with arguments of their own:
-TRIALS = ("fuzz", "soak", "mutants", "against", "defaults", "search", "race")
+TRIALS = ("fuzz", "soak", "mutants", "against", "defaults", "search", "race", "instructions")
 
 
 def main(names: list[str]) -> int:
