@@ -10,7 +10,7 @@ instead, `against COMMIT` compares the speed of two versions. `search TASK` tune
 import importlib
 import sys
 
-from benchmarks import atari, bodies, experiments, foundation, pools
+from benchmarks import ahead, atari, bodies, experiments, foundation, pools
 from benchmarks.nodes import measures as nodes
 from benchmarks.scaling import measures as scaling
 from benchmarks.table import HEAD, keep, line_of
@@ -23,6 +23,7 @@ TOPICS = {
     "cluster": scaling.MEASURES,
     "ray": nodes.MEASURES,
     "pool": pools.MEASURES,
+    "ahead": ahead.MEASURES,
 }
 # Programs with arguments of their own:
 TRIALS = ("fuzz", "soak", "mutants", "against", "defaults", "search", "race", "instructions")

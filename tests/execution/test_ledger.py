@@ -134,6 +134,35 @@ def test_p2_a_slot_that_dies_three_times_for_no_candidate_ends_it(ready: bool, w
         ledger.lost(last, -1, "exit code 1")
 
 
+def test_p2_deaths_while_looking_ahead_blame_nobody_however_many(caplog: pytest.LogCaptureFixture):
+    ledger = Ledger(40)
+    for reason in ATTEMPTS * ("SIGSEGV", None):
+        one = holder()
+        one.ahead = True
+        assert ledger.lost(one, 3, reason) is None
+    assert ledger.restarts == 2 * ATTEMPTS
+    assert not ledger.deaths
+    assert not ledger.blamed
+    assert caplog.messages[0] == "worker 0 died (SIGSEGV) while looking ahead."
+
+
+def test_reserved_units_are_for_their_holder_until_it_is_lost():
+    ledger, one, other = Ledger(4), holder(0), holder(1)
+    ledger.reserve(one, range(4, 8))
+    assert [ledger.take(other), ledger.take(other), ledger.take(other)] == [
+        range(0, 2), range(2, 4), None,
+    ]  # fmt: skip
+    assert ledger.open == set(range(8))
+    ledger.lost(one, -1, "SIGKILL")
+    assert (ledger.take(one), ledger.take(other)) == (range(4, 8), None)
+
+
+def test_p6_silence_counts_while_looking_ahead():
+    one = holder()
+    one.ahead = True
+    assert [one.overdue(0, 1.0, 5.0) for _ in range(6)].count(True) == 1
+
+
 def test_what_a_dead_holder_had_not_finished_goes_out_first_one_by_one():
     ledger, one, other = Ledger(8), holder(0), holder(1)
     assert [ledger.take(one), ledger.take(one)] == [range(0, 2), range(2, 4)]

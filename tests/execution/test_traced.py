@@ -251,5 +251,5 @@ def test_a_policy_without_moments_has_none_in_memory():
     e = serially(plan, candidates, trace_archive(0))
     assert (e.moments.count, e.moments.sum.size) == (0, 0)
     with processes(plan) as evaluate:
-        assert evaluate.pool.jobs[0]["observed"].shape == (evaluate.pool.capacity, 1)
+        assert evaluate.pool.places.memories[0]["observed"].shape == (evaluate.pool.capacity, 1)
         assert_same(evaluate(candidates, trace_archive(0)), e)

@@ -177,6 +177,14 @@ def hold(gate: Path, environment: Faulty) -> None:
         time.sleep(0.005)
 
 
+def note(notes: Path, gate: Path, held: Collection[int], environment: Faulty) -> None:
+    """Writes down which seed is played; some wait for the gate."""
+    with notes.open("a") as file:
+        file.write(f"{environment.seed}\n")
+    if environment.seed in held:
+        hold(gate, environment)
+
+
 def wait_for_lock(environment: Faulty) -> None:
     with LOCK:
         pass

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from math import nan
 from typing import TypeVar
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from nses.core import archive, moments, optimizers
 from nses.core.archive import Archive, Characterization
 from nses.core.budget import likely
+from nses.core.foresight import Foresee, ignore, likely_next
 from nses.core.hyperparameters import Hyperparameters
 from nses.core.noise import Epsilon, Table, sample
 from nses.core.novelty import novelty
@@ -115,6 +117,7 @@ class Search:
     starts: tuple[int, ...] = ()  # a seed for each start of an episode, if there are finitely many
     weighted_sum: Callable[[Epsilon, Floats, int], Floats] = Epsilon.weighted_sum  # or elsewhere
     start: Start | None = None  # where the members begin, if not at random
+    foresee: Foresee = ignore  # what will probably be played next: a hint, which may be ignored
 
     def init(self) -> State:
         """M members, each initialised differently; their behaviors are the first in the archive."""
@@ -146,8 +149,13 @@ class Search:
         member, i_w = state.members[m], m if h.weight_per_member else 0
         w = state.weights[i_w].w
 
+        soon = likely_next(N, h.selection, self.seed, t + 1)  # a guess, for idle workers only
+        if soon != m:
+            self.foresee(t + 1, partial(self.perturb, state.members[soon], t + 1))
         candidates, e = self._play(member, t, A)  # f_i and N_i = N(b_i, A)
         member, g = self.update(member, candidates, e, w)
+        if soon == m:
+            self.foresee(t + 1, partial(self.perturb, member, t + 1))
 
         new = self._assess(member, t + 1, m, A)  # f and b of theta_{t+1}
         member = replace(member, behavior=new.b)

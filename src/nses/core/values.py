@@ -116,6 +116,8 @@ class Evaluation:
     b: Characterization | None = None  # (n, dimensions) or one trace, for unperturbed episodes only
     blown_up: int = 0  # episodes that ended because the simulator gave up
     restarts: int = 0  # workers replaced meanwhile, which does not affect the result
+    foreseen: bool | None = None  # whether they had been guessed; None: nobody looked ahead
+    idle: float | None = None  # share of the workers' time since the last such call, if known
 
     def shifted(self, shift: float) -> Floats:
         """f without a constant of every step (Mania et al. 2018); itself in the paper, (n,)."""
@@ -130,6 +132,8 @@ class Evaluation:
             moments=self.moments.merge(more.moments),
             blown_up=self.blown_up + more.blown_up,
             restarts=self.restarts + more.restarts,
+            foreseen=self.foreseen,
+            idle=self.idle,
         )
 
 

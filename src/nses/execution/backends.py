@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from nses.core.archive import Archive
+from nses.core.foresight import Foresee, ignore
 from nses.core.noise import Epsilon, Table
 from nses.core.values import Candidates, Evaluation, Floats
 from nses.execution.cpus import usable_cpus
@@ -43,10 +44,15 @@ class Setup:
     ray_address: str | None = None  # of a cluster; None starts one on this machine for the run
     other_numerics: bool = False  # whether machines whose bits may differ can play
     sharers: Sharers = alone  # other runs may share the CPUs
+    look_ahead: bool = False  # whether idle workers play what will probably come next
 
 
 def _here(backend: Backend) -> WeightedSum:
     return Epsilon.weighted_sum
+
+
+def _blind(backend: Backend) -> Foresee:
+    return ignore
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,7 @@ class Row:
     start: Callable[[Plan, Setup], Backend]
     workers: Callable[[int | None], int]
     weighted_sum: Callable[[Backend], WeightedSum] = _here  # where the gradient is summed
+    foresee: Callable[[Backend], Foresee] = _blind  # who takes hints at what comes next
 
     def threads(self, workers: int | None) -> int:
         """Threads for this process while its workers wait: the CPUs that the run may use."""
@@ -75,6 +82,7 @@ def _processes(plan: Plan, setup: Setup) -> Backend:
         at_first=None if setup.sharers is alone else 0,
         deadline=setup.deadline,
         should_stop=setup.should_stop,
+        look_ahead=setup.look_ahead,
     )
     return Processes(pool, setup.sharers)
 
@@ -82,6 +90,11 @@ def _processes(plan: Plan, setup: Setup) -> Backend:
 def _on_our_cpus(backend: Backend) -> WeightedSum:
     assert isinstance(backend, Processes)
     return backend.weighted_sum
+
+
+def _by_our_workers(backend: Backend) -> Foresee:
+    assert isinstance(backend, Processes)
+    return backend.foresee
 
 
 def _ray(plan: Plan, setup: Setup) -> Backend:
@@ -108,6 +121,8 @@ def _on_nodes(backend: Backend) -> WeightedSum:
 
 BACKENDS = {
     "serial": Row(_serial, workers=lambda asked: 0),
-    "processes": Row(_processes, lambda asked: asked or usable_cpus(), _on_our_cpus),
+    "processes": Row(
+        _processes, lambda asked: asked or usable_cpus(), _on_our_cpus, _by_our_workers
+    ),
     "ray": Row(_ray, lambda asked: asked or usable_cpus(), _on_nodes),
 }

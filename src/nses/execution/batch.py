@@ -5,6 +5,9 @@ from collections import deque
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nses.core.archive import Archive
 from nses.execution.job import FirstTrace, Job, Memory, rows_in
 from nses.execution.ledger import Holder, Ledger
@@ -26,8 +29,9 @@ class Settled:
 class Batch:
     """A job on its way, and what has come back since it was last asked."""
 
-    def __init__(self, number: int, job: Job, memory: Memory):
-        self.number, self.job = number, job
+    def __init__(self, number: int, job: Job, memory: Memory, foreseen: bool | None = None):
+        self.number, self.job, self.foreseen = number, job, foreseen
+        self.keepers: NDArray[np.int64] | None = None  # where workers have played some of it ahead
         self.rows = rows_in(memory).views(range(len(job)))
         self.ledger = Ledger()
         self._forget()
@@ -67,6 +71,24 @@ class Worker:
         self.holder = Holder(f"worker {process.pid}", slot)
         self.asked: deque[int] = deque()  # the job number of every unit it has not answered
         self.knows: Archive | None = None
+
+    @property
+    def listens(self) -> bool:
+        """Whether it is about to read what it is sent."""
+        return self.holder.ready and not self.holder.ahead
+
+    @property
+    def idle(self) -> bool:
+        return self.listens and not (self.holder.units or self.holder.reserved or self.asked)
+
+    def look_ahead(self, turn: int, number: int, place: int, share: list[range]) -> None:
+        """Asks it to play a share of a job that may come, until there is something else to play."""
+        self.asked.append(number)
+        self.holder.ahead = True
+        try:
+            self.connection.send(("ahead", turn, number, place, share))
+        except OSError:  # as if it had died while looking ahead
+            self.process.kill()
 
     def late(self, number: int) -> bool:
         """Whether it is still working on an older job than this."""

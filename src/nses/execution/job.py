@@ -4,7 +4,7 @@ Both can be sent: a job refers to its noise by offsets into a table that every p
 """
 
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from nses.rollouts.episode import Episode
 from nses.rollouts.policies import check_theta
 
 OPEN, DONE, FAILED = 0, 1, 2  # states of a candidate
+NONE_KEPT: Mapping[int, Episode] = {}
 
 Memory = dict[str, NDArray[Any]]
 FirstTrace = tuple[int, Trace]  # with the index of its candidate
@@ -246,10 +247,11 @@ def play(
     indices: range,
     starting: Callable[[int], None] = ignore,
     into: Rows | None = None,
+    kept: Mapping[int, Episode] = NONE_KEPT,
 ) -> Rows:
     """The rows of these candidates; `starting` is told each index before its episode.
 
-    They are written to their places in `into`, if that is given; status comes last.
+    They are written to their places in `into`, if given; status comes last. `kept` ones are there.
     """
     plan, A, traces = runner.plan, job.archive, runner.plan.traces
     check_theta(job.theta, plan.policy.size)
@@ -259,7 +261,7 @@ def play(
     for row, i in enumerate(indices):
         starting(i)
         try:
-            episode = _episode(runner, job, noise, i)
+            episode = kept.get(i) or episode_of(runner, job, noise, i)
             rows.put(row, episode)
             if not traces:
                 rows.b[row] = episode.behavior
@@ -283,7 +285,7 @@ def play(
     return replace(rows, first=first, errors=tuple(errors)) if first or errors else rows
 
 
-def _episode(runner: Runner, job: Job, noise: Table | None, i: int) -> Episode:
+def episode_of(runner: Runner, job: Job, noise: Table | None, i: int) -> Episode:
     plan = runner.plan
     return runner.play(
         job.policy(i, noise, runner.theta),

@@ -27,6 +27,8 @@ class Holder:
         self.name, self.slot = name, slot
         self.ready = False
         self.units: deque[range] = deque()
+        self.reserved: deque[range] = deque()  # units that it has played before it was asked
+        self.ahead = False  # whether it is looking ahead, instead of playing units
         self.played = -1
         self.silent = 0.0  # seconds without a sign of progress
 
@@ -35,7 +37,8 @@ class Holder:
 
         `played` counts the episodes it has started.
         """
-        if played != self.played or (self.ready and not self.units):
+        waits = self.ready and not self.units and not self.ahead
+        if played != self.played or waits:
             self.played, self.silent = played, 0.0
         self.silent += min(passed, AWAKE)  # however long we were stopped (Ctrl-Z), so was it
         return self.silent > deadline
@@ -58,6 +61,11 @@ class Ledger:
             self.open.update(unit)
             self.pending.append(unit)
 
+    def reserve(self, holder: Holder, unit: range) -> None:
+        """Adds a unit that the holder should play, as long as it lives."""
+        self.open.update(unit)
+        holder.reserved.append(unit)
+
     def remember(self, deaths: Mapping[int, int]) -> None:
         """Takes over how often these candidates have killed, here or elsewhere."""
         for i, times in deaths.items():
@@ -69,11 +77,12 @@ class Ledger:
 
     def take(self, holder: Holder) -> range | None:
         """The next unit, which now belongs to the holder; None if none is left."""
-        while self.pending:
-            unit = self.pending.popleft()
-            if not self.open.isdisjoint(unit):  # a late answer may have settled it
-                holder.units.append(unit)
-                return unit
+        for units in (holder.reserved, self.pending):
+            while units:
+                unit = units.popleft()
+                if not self.open.isdisjoint(unit):  # a late answer may have settled it
+                    holder.units.append(unit)
+                    return unit
         return None
 
     def accept(self, holder: Holder, unit: range) -> list[int]:
@@ -95,8 +104,10 @@ class Ledger:
         `playing` is the candidate it was playing, or -1; `reason` says why it died, None means that
         it hung. Returns the candidate that has now killed too many holders, if there is one: it
         fails alone. Raises TooManyFailures if the last attempt was a hang, Unfit if it was no
-        candidate's fault.
+        candidate's fault. A holder that was looking ahead blames nobody.
         """
+        self.pending.extend(holder.reserved)
+        holder.reserved.clear()
         held = [i for unit in holder.units for i in unit]
         holder.units.clear()
         self.open.difference_update(set(held).intersection(finished))
@@ -113,13 +124,16 @@ class Ledger:
     def _blame(self, holder: Holder, culprit: int | None, reason: str | None) -> bool:
         """Whether this was the last attempt."""
         cause = -1 - holder.slot if culprit is None else culprit
-        self.deaths[cause] += 1
-        self.blamed += [] if culprit is None else [culprit]
-        self.restarts += 1
         otherwise = "between candidates" if holder.ready else "starting"
+        otherwise = "looking ahead" if holder.ahead else otherwise
         where = otherwise if culprit is None else f"playing candidate {culprit}"
         what = f"hung for {holder.silent:.3g} s" if reason is None else f"died ({reason})"
         log.warning("%s %s while %s.", holder.name, what, where)
+        self.restarts += 1
+        if holder.ahead:
+            return False
+        self.deaths[cause] += 1
+        self.blamed += [] if culprit is None else [culprit]
         exhausted = self.deaths[cause] >= ATTEMPTS
         if exhausted and (reason is None or culprit is None):
             kind = Unfit if culprit is None else TooManyFailures

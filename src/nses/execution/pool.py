@@ -14,20 +14,12 @@ from multiprocessing.connection import wait
 from nses.core.noise import Table
 from nses.execution.batch import Batch, Settled, Worker
 from nses.execution.cpus import usable_cpus
-from nses.execution.job import (
-    NOTHING,
-    OPEN,
-    Job,
-    Memory,
-    Rows,
-    earlier,
-    memory_fields,
-    news,
-    publish,
-)
+from nses.execution.foresight import Foresight, split
+from nses.execution.job import NOTHING, OPEN, Job, Memory, Rows, earlier, memory_fields, news
 from nses.execution.ledger import ATTEMPTS
+from nses.execution.places import Places, noise_fields, progress_fields
 from nses.execution.runner import Plan
-from nses.execution.shared import Field, anonymous_file, map_arrays, size_of
+from nses.execution.shared import anonymous_file, map_arrays, size_of
 from nses.execution.spawn import PATIENCE, packed, reason_of, spawn, starting
 from nses.rollouts.episode import Interrupted, never
 
@@ -38,25 +30,13 @@ DEADLINE = 300.0  # seconds per episode
 START = 60.0  # seconds that a worker may always take to start, however short the deadline
 
 
-def progress_fields(workers: int) -> list[Field]:
-    return [
-        ("number", "i8", (1,)),  # of the current job: workers at an older one stop
-        ("job", "i8", (workers,)),  # the number of the job that a worker is playing
-        ("current", "i8", (workers,)),  # the candidate that a worker is playing, -1 when idle
-        ("played", "i8", (workers,)),  # episodes started: progress, as long as it grows
-    ]
-
-
-def noise_fields(size: int) -> list[Field]:
-    return [("table", "f4", (size,))]
-
-
 class Pool:
     """Owns worker processes and the memory they share.
 
     `noise` is a table of `noise_size` numbers; the caller fills it before the first job. With two
     `slots`, a job may begin while workers are still playing the one before. There are `at_first`
-    workers (if not given: all), and `count` may grow to the number of `workers`.
+    workers (if not given: all), and `count` may grow to the number of `workers`. Where it may
+    `look_ahead`, workers without anything to do play what `foresight` is told.
     """
 
     def __init__(
@@ -70,6 +50,7 @@ class Pool:
         deadline: float = DEADLINE,
         should_stop: Callable[[], bool] = never,
         slots: int = 1,
+        look_ahead: bool = False,
     ):
         self.plan, self.deadline, self.should_stop = plan, deadline, should_stop
         self.capacity = max(64, capacity + capacity % 2)
@@ -78,17 +59,19 @@ class Pool:
         fields = memory_fields(
             plan.policy.size, self.capacity, plan.moments_size, plan.behavior_size
         )
-        layouts = [*[fields] * slots, progress_fields(self.most), noise_fields(noise_size)]
+        places = slots + look_ahead
+        layouts = [*[fields] * places, progress_fields(self.most), noise_fields(noise_size)]
         setup = packed((plan, layouts))
         with starting():
             self.setup_descriptor = anonymous_file(len(setup), setup)
             self.descriptors = [anonymous_file(size_of(layout)) for layout in layouts]
             *jobs, progress, noise = map(map_arrays, self.descriptors, layouts)
-        self.jobs: list[Memory] = jobs
+        self.places = Places(jobs)
+        self.foresight = Foresight(self.places, progress, self.capacity if look_ahead else 0)
         self.progress: Memory = progress
         self.noise: Table = noise["table"]
-        self.batch = Batch(0, NOTHING, self.jobs[0])
-        self.sound = True  # whether the last exchange ended normally
+        self.batch = Batch(0, NOTHING, jobs[0])
+        self.sound, self.closed = True, False  # sound: the last exchange ended normally
         self.looked = time.monotonic()
         self.workers: list[Worker] = []
         try:
@@ -101,18 +84,31 @@ class Pool:
         """Makes this the current job; nothing more comes back from older ones."""
         if not self.sound:
             self._give_up()  # again, because a second Ctrl-C may have interrupted it
-        number = self.batch.number + 1
-        slots = len(self.jobs)
-        for worker in list(self.workers):
-            if worker.asked and worker.asked[0] <= number - slots:  # it would write to this slot
-                self._end(worker)
+        right = self.foresight.begins(job)
+        number = self.foresight.number if right else self._publish(job)
+        place = self.places.memories[self.places.of(number)]
+        self.batch = Batch(number, job, place, right)
+        self.progress["number"][0] = number  # first, so that those who look ahead stop
+        self.progress["turn"][0] += 1
+        if right:
+            self.batch.keepers = self.foresight.keepers(len(job), self.workers)
+        self.foresight.begun(right)
+        for worker in self.workers:
             worker.holder.units.clear()
-        memory = self.jobs[number % slots]
-        publish(job, memory)
-        memory["status"][: len(job)] = OPEN
-        self.progress["number"][0] = number
-        self.batch = Batch(number, job, memory)
+            worker.holder.reserved.clear()
         self.looked = time.monotonic()
+
+    def _publish(self, job: Job) -> int:
+        """Writes a job to memory; workers that still play what was there are ended."""
+        # Not after a wrong guess: they will notice, and there are deadlines.
+        ahead = {
+            number for worker in self.workers if worker.holder.ahead for number in worker.asked
+        }
+        place = self.places.vacant(self.foresight.number, ahead)
+        for worker in list(self.workers):
+            if self.places.numbers[place] in worker.asked:
+                self._end(worker)
+        return self.places.publish(job, place)
 
     @property
     def rows(self) -> Rows:
@@ -131,13 +127,16 @@ class Pool:
         a failure that may end the run, and in any case after `seconds`.
         """
         batch, end = self.batch, time.monotonic() + seconds
-        batch.ledger.add(units)
+        self._add(units, batch)
         self.sound = False
         try:
             while batch.ledger.open and time.monotonic() < end:
                 self._attend(batch, end)
                 if batch.cannot_wait or (batch.indices and len(batch.ledger.open) <= low):
                     break
+            self.foresight.employ(
+                self.workers, batch
+            )  # while the coordinator has other things to do
         except BaseException:
             self._give_up()
             raise
@@ -146,18 +145,32 @@ class Pool:
 
     def close(self) -> None:
         """Ends the workers: closes their connections, and kills those that do not leave in time."""
-        if not self.jobs:
+        if self.closed:
             return
+        self.progress["number"][0] = self.progress["foreseen"][0] = 0  # what is under way is over
         for worker in self.workers:
             worker.connection.close()
         end = time.monotonic() + CLOSING
         for worker in self.workers:
             worker.end(max(0.0, end - time.monotonic()))
-        self.workers, self.jobs = [], []
+        self.workers, self.closed = [], True
         for descriptor in (self.setup_descriptor, *self.descriptors):
             os.close(descriptor)
 
     # Hand out, collect.
+
+    def _add(self, units: Iterable[range], batch: Batch) -> None:
+        """Units to play; what a worker has played before it was asked is reserved for it."""
+        self.progress["turn"][0] += 1
+        if batch.keepers is None:
+            batch.ledger.add(units)
+            return
+        holders = {worker.slot: worker.holder for worker in self.workers}
+        for slot, unit in split(units, batch.keepers):
+            if slot in holders:
+                batch.ledger.reserve(holders[slot], unit)
+            else:
+                batch.ledger.add([unit])
 
     def _attend(self, batch: Batch, end: float) -> None:
         """Gives every worker something to do, then deals with whatever happens next."""
@@ -165,6 +178,7 @@ class Pool:
         for room in range(1, IN_FLIGHT + 1):  # one unit for each before a second for any
             for worker in self.workers:
                 self._hand_out(worker, batch, room)
+        self.foresight.employ(self.workers, batch)
         seconds = max(0.0, min(TICK, end - time.monotonic()))
         for connection in wait([w.connection for w in self.workers], seconds):
             worker = next(w for w in self.workers if w.connection is connection)
@@ -181,7 +195,7 @@ class Pool:
 
     def _hand_out(self, worker: Worker, batch: Batch, room: int) -> None:
         holder = worker.holder
-        if not holder.ready or len(holder.units) >= room or worker.late(batch.number):
+        if not worker.listens or len(holder.units) >= room or worker.late(batch.number):
             return
         # Taken before it is sent: if sending fails, the worker is buried and its units come back.
         unit = batch.ledger.take(holder)
@@ -192,7 +206,7 @@ class Pool:
             for entries in news(batch.job.archive, worker.knows):
                 worker.connection.send(("archive", entries))
             worker.knows = batch.job.archive
-            worker.connection.send(("unit", batch.number, unit))
+            worker.connection.send(("unit", batch.number, self.places.of(batch.number), unit))
         except OSError:  # dead or not listening: the next wait notices, and its units come back
             worker.process.kill()
 
@@ -204,6 +218,10 @@ class Pool:
             holder.ready = True
         elif kind == "left":  # it left a job that was over
             worker.asked.popleft()
+        elif kind == "back":  # from looking ahead
+            worker.asked.popleft()
+            holder.ahead = False
+            self.foresight.back(worker.slot, *content)
         elif kind == "done":
             number, errors, first = content
             worker.asked.popleft()
@@ -238,6 +256,9 @@ class Pool:
             worker.process.kill()
         reason = reason_of(worker.end(PATIENCE))
         self.workers.remove(worker)
+        if worker.holder.ahead:  # whatever it was, it is not tried again unless it must be
+            self.foresight.shares.pop(worker.slot, None)
+        self.progress["turn"][0] += 1  # somebody may have to take over
         of_this_job = self.progress["job"][worker.slot] == batch.number
         playing = int(self.progress["current"][worker.slot]) if of_this_job else -1
         finished: set[int] = set()
@@ -271,5 +292,6 @@ class Pool:
                 self.workers.append(self._start(slot))
 
     def _start(self, slot: int) -> Worker:
-        self.progress["current"][slot], self.progress["played"][slot] = -1, 0
+        self.progress["current"][slot] = -1
+        self.progress["played"][slot] = self.progress["ahead"][slot] = 0
         return Worker(*spawn(self.setup_descriptor, tuple(self.descriptors), slot), slot)

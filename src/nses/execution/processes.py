@@ -1,14 +1,17 @@
 """Episodes in worker processes on this machine."""
 
+import time
 from collections import deque
 from dataclasses import replace
 from functools import cached_property
-from math import inf
+from math import inf, isnan, nan
 
 from nses.core.archive import Archive
+from nses.core.foresight import Hint
 from nses.core.noise import Epsilon, Table
 from nses.core.values import Candidates, Evaluation, Floats
 from nses.execution.evaluator import Judge, evaluate_in_parts
+from nses.execution.foresight import whole
 from nses.execution.job import FirstTrace, Job, Rows, earlier, job_of
 from nses.execution.ledger import units_of
 from nses.execution.pool import Pool
@@ -16,6 +19,20 @@ from nses.execution.serial import Serial
 from nses.execution.sharing import Sharers, alone, share_of
 
 LOOK = 1.0  # seconds between two looks at the number of runs that share the CPUs
+
+
+class Clock:
+    """What share of their time workers have had nothing to do."""
+
+    def __init__(self) -> None:
+        self.looked, self.busy = nan, 0.0
+
+    def idle(self, pool: Pool) -> float | None:
+        """Since the last look; None at the first one."""
+        now, busy = time.monotonic(), float(pool.progress["busy"].sum())
+        there = pool.count * (now - self.looked)
+        played, self.looked, self.busy = busy - self.busy, now, busy
+        return None if isnan(there) else round(max(0.0, 1 - played / max(there, 1e-9)), 4)
 
 
 class Processes:
@@ -29,13 +46,21 @@ class Processes:
     """
 
     def __init__(self, pool: Pool, sharers: Sharers = alone):
-        self.pool, self.judge, self.sharers = pool, Judge(), sharers
+        self.pool, self.judge, self.sharers, self.clock = pool, Judge(), sharers, Clock()
         self.noise: Table = pool.noise
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
         """The same result as the serial evaluator's, to the bit."""
         job = job_of(candidates, archive)
-        return evaluate_in_parts(job, self.pool.capacity, self._run, self.pool.plan, self.judge)
+        e = evaluate_in_parts(job, self.pool.capacity, self._run, self.pool.plan, self.judge)
+        if not job.perturbed or job.enough is not None:
+            return e
+        return replace(e, foreseen=self.pool.batch.foreseen, idle=self.clock.idle(self.pool))
+
+    def foresee(self, t: int, hint: Hint) -> None:
+        """Lets workers that have nothing to do play ahead; not where others need the CPUs."""
+        if self.sharers is alone and self.pool.most > 1:
+            self.pool.foresight.tell(lambda: whole(hint()))
 
     @property
     def share(self) -> int:

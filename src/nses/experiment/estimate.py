@@ -18,7 +18,16 @@ from nses.errors import UsageError
 from nses.execution.backends import BACKENDS
 from nses.execution.cpus import ONE_THREAD, usable_cpus
 from nses.execution.serial import Serial
-from nses.experiment.analysis.machines import RAY, UPDATE, Cluster, Outcome, Tricks, Work, lasting
+from nses.experiment.analysis.machines import (
+    RAY,
+    RIGHT,
+    UPDATE,
+    Cluster,
+    Outcome,
+    Tricks,
+    Work,
+    lasting,
+)
 from nses.experiment.analysis.simulation import simulate
 from nses.experiment.settings.build import plan_of, policy_of, reference_of, task_of, with_network
 from nses.experiment.settings.config import Config
@@ -37,9 +46,7 @@ SCALING = 0.95  # fraction of the ideal speed that several workers reach on idle
 SIMULATED = 50_000  # candidates at most; with more, CPUs only work longer before they wait
 MOST_NODES = 4096
 SHARING = 10  # runs, as many as the paper has of a humanoid experiment
-
-# What the backends do so that no CPU waits.
-ONE_MACHINE, MANY = Tricks(), Tricks(gradient_on_nodes=True, unit=1)
+SHARED = Tricks(gradient_on_nodes=True, unit=1)  # what they do so that no CPU waits
 
 
 @dataclass(frozen=True)
@@ -95,7 +102,7 @@ def estimate(config: Config, nodes: int | None = None) -> Estimate:
         update=UPDATE,
         entry=archive_bytes(config, task) // (config.members + config.generations),
     )
-    tricks = ONE_MACHINE if nodes is None else MANY
+    tricks = _tricks(config, cluster)
     fewest = replace(work, n=_candidates(config, task.step_limit))
     longest = lasting(fewest, task.step_limit / (speed * crowded))
     tests = config.retest_episodes * (1 + len(task.variations))
@@ -108,7 +115,7 @@ def estimate(config: Config, nodes: int | None = None) -> Estimate:
         coordinator=gradient + UPDATE,
         now=_outcome(work, cluster, tricks),
         at_most=_outcome(longest, cluster, tricks),
-        shared=None if nodes is None else _outcome(work, cluster, tricks, SHARING),
+        shared=None if nodes is None else _outcome(work, cluster, SHARED, SHARING),
         memory=_memory(_of_a_machine(config, cluster), policy.size, task, noise_bytes),
         generations=config.generations,
         episodes=config.generations * work.episodes + fixed,
@@ -126,6 +133,15 @@ def _cluster(config: Config, nodes: int | None) -> Cluster:
             f"--nodes {nodes} and --workers {workers}."
         )
     return Cluster(workers, nodes, RAY)
+
+
+def _tricks(config: Config, cluster: Cluster) -> Tricks:
+    """Return what a run that is alone does so that no CPU waits."""
+    if cluster.costs is RAY:
+        return SHARED
+    if cluster.cpus == 1 or not config.look_ahead:
+        return Tricks()
+    return Tricks(foresight=RIGHT if config.members > 1 else 1.0, early=True)
 
 
 def _of_a_machine(config: Config, cluster: Cluster) -> Config:

@@ -13,6 +13,7 @@ from nses.core.values import Floats
 ROW = 27  # bytes of a result on its way back
 CHECKPOINTS = 30.0  # seconds between two of them
 UPDATE = 2e-3  # seconds for the ranks and the step of the optimizer
+RIGHT = 0.9  # share of right guesses of the next member, if there are several
 CANDIDATE = 13  # bytes of a candidate on its way out: seed, half an offset, and a flag
 
 

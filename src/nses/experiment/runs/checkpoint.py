@@ -60,7 +60,8 @@ DIRECTORY = "checkpoints"  # of a run
 TRACES = "traces"  # beside the checkpoints, which share them
 POINTER = "latest.json"
 
-VOLATILE = frozenset({"seconds", "steps_per_second", "restarts"})  # metrics that no digest covers
+# Metrics that no digest covers.
+VOLATILE = frozenset({"seconds", "steps_per_second", "restarts", "foreseen", "idle"})
 
 
 @dataclass(frozen=True, eq=False)

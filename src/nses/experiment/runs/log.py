@@ -25,7 +25,11 @@ LAST_GENERATION = 10**9  # the most that a configuration may ask for
 LONGEST_LINE = 64 << 20  # bytes: 10^6 candidates in a line of history.jsonl
 LARGEST_LOG = 64 << 30  # bytes
 LARGEST_METRICS = 1 << 30  # bytes: 10^6 generations of metrics.jsonl, which is held in memory
-COLUMNS = ("seconds", "steps_per_second", *(f.name for f in fields(Report) if f.name not in LISTS))
+PACE = ("foreseen", "idle")  # of the evaluation, where the backend knows them
+COLUMNS = (
+    *("seconds", "steps_per_second", *PACE),
+    *(f.name for f in fields(Report) if f.name not in LISTS),
+)
 
 
 class Record(TypedDict):
@@ -51,6 +55,8 @@ class Record(TypedDict):
     behavior: NotRequired[list[float | None]]
     selection: NotRequired[list[float | None]]
     restarts: NotRequired[int]
+    foreseen: NotRequired[bool]  # whether idle workers had guessed what to play
+    idle: NotRequired[float]  # share of the time in which workers had nothing to do
     steps_per_second: NotRequired[float | None]
 
 
@@ -60,6 +66,8 @@ def record_of(report: Report, seconds: float, duration: float, env_steps: int) -
     record = {name: getattr(report, name) for name in names}
     if report.training_mean is None:  # most runs have none, and digests are older than it
         del record["training_mean"]
+    pace = {name: getattr(report.evaluation, name) for name in PACE}
+    record |= {name: value for name, value in pace.items() if value is not None}
     record["seconds"] = round(seconds, 6)
     record["steps_per_second"] = round(env_steps / max(duration, 1e-9), 1)
     return {name: finite(value) for name, value in record.items()}

@@ -11,6 +11,7 @@ import numpy as np
 from nses.core.algorithms import ALGORITHMS, Hyperparameters, Search
 from nses.core.budget import MOST_ADDED
 from nses.core.distances import check_distance
+from nses.core.foresight import Foresee
 from nses.core.noise import Table, fill_table, table_size
 from nses.core.seeding import Purpose, generator
 from nses.core.values import Evaluate, Start
@@ -215,6 +216,7 @@ def setup_of(
         ray_address=config.ray_address,
         other_numerics=config.allow_other_numerics,
         sharers=sharers,
+        look_ahead=config.look_ahead,
     )
 
 
@@ -251,8 +253,13 @@ def search_of(
     with closing(row.start(plan, setup)) as backend:
         fill_table(backend.noise, config.seed)  # while the workers start
         search = search_with(config, policy, task.distance, backend.noise, backend)
-        summed = row.weighted_sum(backend)
-        yield replace(search, starts=task.starts, weighted_sum=summed, start=start)
+        summed, told = row.weighted_sum(backend), _before(config.generations, row.foresee(backend))
+        yield replace(search, starts=task.starts, weighted_sum=summed, start=start, foresee=told)
+
+
+def _before(last: int, foresee: Foresee) -> Foresee:
+    """The same, but nobody looks beyond the last generation."""
+    return lambda t, hint: foresee(t, hint) if t < last else None
 
 
 def search_with(

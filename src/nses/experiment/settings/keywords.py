@@ -60,6 +60,7 @@ class Keywords(TypedDict, total=False):
     ray_address: str | None
     allow_other_numerics: bool
     native: bool
+    look_ahead: bool
     deadline: float
     checkpoint_seconds: float
     keep_every: int

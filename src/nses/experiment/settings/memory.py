@@ -69,7 +69,8 @@ def check_memory(config: Config, task: Task, own: Policy | None = None) -> None:
     d, m = policy.size, policy.moments_size
     table = 4 * table_size(d)
     size = 0 if task.behavior.summary == "trace" else task.behavior_size
-    candidates = size_of(memory_fields(d, largest_call(config), m, size))
+    jobs = 1 + config.look_ahead
+    candidates = jobs * size_of(memory_fields(d, largest_call(config), m, size))
     members = config.members * (OPTIMIZED * 4 * d + 2 * 8 * m)
     needed, there = table + candidates + members, total_bytes()
     if needed > there:

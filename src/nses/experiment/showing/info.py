@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from nses.experiment.runs import checkpoint
+from nses.experiment.runs.log import Record
 from nses.experiment.runs.run import Run
 from nses.experiment.settings.command import changes_of
 from nses.experiment.settings.recipes import GENERAL
@@ -40,9 +41,22 @@ def facts_of(run: Run) -> dict[str, Any]:
         "episodes": state.episodes,
         "environment steps": state.env_steps,
         "seconds": records[-1]["seconds"] if records else 0.0,
+        **_pace(records),
         "versions": run.versions,
         "digest": now.digest,
     }
+    return facts
+
+
+def _pace(records: list[Record]) -> dict[str, str]:
+    """What workers did with their time, in the generations whose backend knows it."""
+    guesses = [x for r in records if (x := r.get("foreseen")) is not None]
+    idle = [x for r in records if (x := r.get("idle")) is not None]
+    facts = {}
+    if guesses:
+        facts["guesses of what to play next"] = f"{sum(guesses)} of {len(guesses)} were right"
+    if idle:
+        facts["workers idle"] = f"{100 * sum(idle) / len(idle):.1f} % of the time"
     return facts
 
 
