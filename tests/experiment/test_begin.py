@@ -137,9 +137,11 @@ def test_a_run_on_a_task_object_asks_for_it_when_it_is_resumed_by_name(tmp_path)
     run = train(tmp_path / "run", task=task, generations=2)
     with pytest.raises(ValueError, match="has to be passed again"):
         nses.resume(run.path, generations=3)
+    loaded = nses.load(run.path)
     with pytest.raises(ValueError, match="has to be passed again"):
-        nses.evaluate(run)
-    assert len(nses.evaluate(run, episodes=3, task=task).returns) == 3
+        nses.evaluate(loaded)
+    given = nses.evaluate(loaded, episodes=3, task=task).returns
+    assert nses.evaluate(run, episodes=3).returns.tolist() == given.tolist()  # it keeps its own
 
 
 def test_a_moved_run_goes_on_where_it_lies(tmp_path):

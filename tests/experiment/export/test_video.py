@@ -241,8 +241,8 @@ def test_a_task_object_has_to_be_passed_again(tmp_path):
     task = make_task(f"{__name__}:Brief", max_steps=5)
     run = nses.train(task, run_dir=str(tmp_path / "run"), **SMALL)
     with pytest.raises(ValueError, match="has to be passed again"):
-        render(run)
-    assert render(run, task=task).scenes[0][0][1].length > 0
+        render(nses.load(run.path))
+    assert render(nses.load(run.path), task=task).scenes[0][0][1].length > 0
 
 
 @pytest.mark.parametrize(
