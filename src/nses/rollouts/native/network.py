@@ -2,7 +2,6 @@
 
 from math import isfinite
 
-import numba
 import numpy as np
 
 from nses.core.compiled import compiled
@@ -20,7 +19,6 @@ TANH, RELU = 0, 1
 ACTIVATIONS = {"tanh": TANH, "relu": RELU}
 
 LARGEST_INPUT = 1e30
-REGISTERS = not numba.config.DISABLE_JIT  # type: ignore[attr-defined]  # what is not compiled has none
 
 f32 = np.float32
 
@@ -57,10 +55,8 @@ def dense(theta, start, x, y):
     times, which takes as long as it saves.
     """
     outputs = y.size
-    if outputs < (4 if REGISTERS else 8):
+    if outputs < 4:
         narrow(theta, start, x, y)
-    elif outputs > 64 or not REGISTERS:
-        wide(theta, start, x, y)
     elif outputs < 8:
         four_to_seven(theta, start, x, y)
     elif outputs < 16:
@@ -71,8 +67,10 @@ def dense(theta, start, x, y):
         up_to_32(theta, start, x, y)
     elif outputs <= 48:
         up_to_48(theta, start, x, y)
-    else:
+    elif outputs <= 64:
         up_to_64(theta, start, x, y)
+    else:
+        wide(theta, start, x, y)
     return start + (x.size + 1) * outputs
 
 
