@@ -6,14 +6,6 @@ import numpy as np
 
 from nses.core.compiled import compiled
 from nses.core.moments import CLIP, LARGEST
-from nses.rollouts.native.columns import (
-    eight_to_fifteen,
-    four_to_seven,
-    up_to_16,
-    up_to_32,
-    up_to_48,
-    up_to_64,
-)
 
 TANH, RELU = 0, 1
 ACTIVATIONS = {"tanh": TANH, "relu": RELU}
@@ -51,55 +43,24 @@ def tanh(x):
 def dense(theta, start, x, y):
     """y = x W + b with W row by row at theta[start:], then b; returns where b ends.
 
-    Sums of up to 64 units stay in registers. More of them would have to go through a wide W several
-    times, which takes as long as it saves.
-    """
-    outputs = y.size
-    if outputs < 4:
-        narrow(theta, start, x, y)
-    elif outputs < 8:
-        four_to_seven(theta, start, x, y)
-    elif outputs < 16:
-        eight_to_fifteen(theta, start, x, y)
-    elif outputs == 16:
-        up_to_16(theta, start, x, y)
-    elif outputs <= 32:
-        up_to_32(theta, start, x, y)
-    elif outputs <= 48:
-        up_to_48(theta, start, x, y)
-    elif outputs <= 64:
-        up_to_64(theta, start, x, y)
-    else:
-        wide(theta, start, x, y)
-    return start + (x.size + 1) * outputs
-
-
-@compiled
-def narrow(theta, start, x, y):
-    """A layer too narrow for a vector: one dot product for each unit, in four parts."""
-    inputs, outputs = x.size, y.size
-    bias, whole = start + inputs * outputs, inputs // 4 * 4
-    for j in range(outputs):
-        p0, p1, p2, p3 = theta[bias + j], f32(0.0), f32(0.0), f32(0.0)
-        for i in range(0, whole, 4):
-            w = start + i * outputs + j
-            p0 += x[i] * theta[w]
-            p1 += x[i + 1] * theta[w + outputs]
-            p2 += x[i + 2] * theta[w + 2 * outputs]
-            p3 += x[i + 3] * theta[w + 3 * outputs]
-        for i in range(whole, inputs):
-            p0 += x[i] * theta[start + i * outputs + j]
-        y[j] = (p0 + p1) + (p2 + p3)
-
-
-@compiled
-def wide(theta, start, x, y):
-    """A layer of any width.
-
     Adding whole rows of W keeps the inner loop free of reductions: it vectorises without fastmath.
     """
     inputs, outputs = x.size, y.size
-    bias, whole = start + inputs * outputs, inputs // 4 * 4
+    bias = start + inputs * outputs
+    whole = inputs // 4 * 4
+    if outputs < 8:  # too few for a vector: one dot product each, in four parts
+        for j in range(outputs):
+            p0, p1, p2, p3 = theta[bias + j], f32(0.0), f32(0.0), f32(0.0)
+            for i in range(0, whole, 4):
+                w = start + i * outputs + j
+                p0 += x[i] * theta[w]
+                p1 += x[i + 1] * theta[w + outputs]
+                p2 += x[i + 2] * theta[w + 2 * outputs]
+                p3 += x[i + 3] * theta[w + 3 * outputs]
+            for i in range(whole, inputs):
+                p0 += x[i] * theta[start + i * outputs + j]
+            y[j] = (p0 + p1) + (p2 + p3)
+        return bias + outputs
     for j in range(outputs):  # assigning a slice takes seconds to compile
         y[j] = theta[bias + j]
     for i in range(0, whole, 4):
@@ -115,6 +76,7 @@ def wide(theta, start, x, y):
         w = theta[start + i * outputs : start + (i + 1) * outputs]
         for j in range(outputs):
             y[j] += x[i] * w[j]
+    return bias + outputs
 
 
 @compiled
