@@ -134,9 +134,8 @@ class Pool:
                 self._attend(batch, end)
                 if batch.cannot_wait or (batch.indices and len(batch.ledger.open) <= low):
                     break
-            self.foresight.employ(
-                self.workers, batch
-            )  # while the coordinator has other things to do
+            # The coordinator has other things to do now.
+            self.foresight.employ(self.workers, batch)
         except BaseException:
             self._give_up()
             raise
