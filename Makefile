@@ -2,8 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# All cores; a core that runs out of tests takes some from another one.
-PYTEST := $(BIN)/python -m pytest --numprocesses logical --dist worksteal
+# Two tests at a time for each core, because many wait for processes; who runs out of tests takes some from another.
+SIDE_BY_SIDE = $(shell $(PYTHON) -c 'import os; print(min(16, 2 * (os.cpu_count() or 1)))')
+PYTEST = $(BIN)/python -m pytest --numprocesses $(SIDE_BY_SIDE) --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test check lint bench fuzz soak clean

@@ -15,6 +15,7 @@ from nses.core.archive import Archive, archive_of, empty
 from nses.core.moments import nothing
 from nses.execution.connecting import Connection
 from nses.execution.evaluator import Judge
+from nses.execution.forecast import Forecast
 from nses.execution.foreman import Answer
 from nses.execution.job import DONE, Job, empty_rows, news
 from nses.execution.parcel import parcel_of
@@ -89,7 +90,7 @@ def rows() -> Iterator[Measure]:
         actor: Any = ray.remote(Echo)
         actors = [actor.options(num_cpus=1).remote(answer) for _ in range(FOREMEN)]
         ray.get([one.play.remote(0) for one in actors])
-        batches = [Batch(1, job, plan) for _ in range(ROUNDS)]
+        batches = [Batch(1, job, plan, Forecast(0)) for _ in range(ROUNDS)]
         seconds = [seconds_of(lambda b=batch: merge(b, actors)) for batch in batches]
         assert not any(batch.shares.open.any() for batch in batches)
     speed = len(job) / float(np.median(seconds))

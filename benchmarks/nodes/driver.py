@@ -12,8 +12,8 @@ from unittest.mock import patch
 
 from nses.execution import ray
 from nses.execution.foreman import Answer
+from nses.execution.node import Node
 from nses.execution.ray import Batch, OnRay
-from nses.execution.roster import Node
 from nses.experiment.settings.build import search_of
 from nses.experiment.settings.recipes import recipe
 from nses.rollouts.tasks.catalog import make_task

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -17,21 +18,24 @@ from benchmarks.nodes.faults import foremen
 import environments
 from batches import TABLE, archive, assert_same, perturbed, plan_of, serially, unperturbed
 from clusters import needs_ray, on_ray, two_nodes
-from environments import cursed, drift, faulty, hold, late_start, segfault
+from environments import cursed, drift, faulty, hold, late_start, note, segfault
 from nses.core.noise import Epsilon
+from nses.core.values import Candidates
 from nses.errors import TaskBroken, TooManyFailures, UsageError
+from nses.execution import clock
 from nses.execution import ray as module
 from nses.execution import roster
 from nses.execution.connecting import Connection
 from nses.execution.door import CANDIDATES, left_out
+from nses.execution.forecast import Forecast
 from nses.execution.job import job_of
 from nses.execution.ledger import ATTEMPTS
-from nses.execution.ray import Batch, OnRay, blocks_of, pays, summed_on
-from nses.execution.roster import Node
+from nses.execution.ray import Batch, OnRay
 from nses.execution.runner import Plan
+from nses.execution.summing import pays, summed_on
 from nses.execution.versions import PROTOCOL
 from nses.execution.watch import nodes_of_the_cluster
-from nses.rollouts.episode import Interrupted
+from nses.rollouts.episode import Interrupted, never
 from traced import trace_archive, traced_plan
 from waiting import gone, wait_until
 
@@ -176,7 +180,7 @@ def test_p2_a_candidate_that_kills_its_workers_fails_alone(cluster, caplog):
         assert_same(e, EXPECTED, but=(7,))
         assert "candidate 7 killed 3 workers (SIGSEGV)" in caplog.text
         evaluate.number += 1  # as if two deaths had been told of before
-        batch = Batch(evaluate.number, job_of(perturbed(plan), A), plan)
+        batch = Batch(evaluate.number, job_of(perturbed(plan), A), plan, Forecast(0))
         batch.deaths[7] = ATTEMPTS - 1
         evaluate.play(batch)
         assert np.isnan(batch.rows.f).nonzero()[0].tolist() == [7]
@@ -305,10 +309,76 @@ def test_the_gradient_is_sent_around_only_where_that_pays():
     assert not pays(large, threads=1, cpus=0)
 
 
-@pytest.mark.parametrize("d", [1, 4096, 100_000])
-def test_blocks_are_all_parameters_by_the_number_of_cpus(d: int):
-    helpers = [Node.__new__(Node) for _ in range(3)]
-    for node, workers in zip(helpers, (1, 2, 5), strict=True):
-        node.workers = workers
-    blocks = blocks_of(d, helpers)
-    assert [i for block in blocks for i in block] == list(range(d))
+# Looking ahead.
+
+EVALUATION = 900  # the seed of an episode that takes until the gate opens
+GREATER = A.append([0.1, 0.2])  # by the behavior that an evaluation finds
+
+
+def noted(tmp_path: Path) -> tuple[Plan, Path, Callable[[], list[int]]]:
+    """Episodes that write down their seeds, of which one waits for a gate."""
+    notes, gate = tmp_path / "notes", tmp_path / "gate"
+    plan = plan_of(faulty(partial(note, notes, gate, {EVALUATION}), range(CANDIDATES, 1000)))
+    return plan, gate, lambda: [int(seed) for seed in notes.read_text().split()]
+
+
+def looking_ahead(evaluate: OnRay, guess: Candidates, gate: Path, until: Callable[[], bool]):
+    """One node evaluates a member, and the other looks ahead, until something happens."""
+    evaluate.foresee(1, lambda: guess)
+    evaluate.should_stop = lambda: until() and gate.touch() is not None
+    alone = replace(unperturbed(evaluate.plan, 1), seeds=np.array([EVALUATION]))
+    assert evaluate(alone, A).foreseen is None
+    evaluate.should_stop = never
+
+
+def both_have_played(evaluate: OnRay) -> None:
+    """Then the one that has nothing to do looks ahead at once."""
+    while sum(node.busy > 0 for node in evaluate.roster.ready) < 2:
+        evaluate(unperturbed(evaluate.plan, 32), A)
+
+
+def test_a_node_plays_ahead_and_nobody_plays_that_again(cluster, tmp_path, monkeypatch):
+    monkeypatch.setattr(clock, "BRIEF", 0.0)
+    plan, gate, seeds = noted(tmp_path)
+    guess = replace(perturbed(plan), seeds=np.arange(100, 132))
+    with on_ray(cluster, plan, look_ahead=True) as evaluate:
+        both_have_played(evaluate)
+        shares = [range(100, 116), range(116, 132)]  # two nodes, with one worker each
+        kept: list[range] = []
+
+        def all_kept() -> bool:
+            kept[:] = [share for share in shares if set(share) <= set(seeds())]
+            return bool(kept)
+
+        looking_ahead(evaluate, guess, gate, until=all_kept)
+        e, later = evaluate(guess, GREATER), seeds()
+        assert_same(e, serially(HEALTHY, guess, GREATER))
+        assert e.foreseen is True
+        # Each node is first handed half of its share, and nobody takes that away.
+        assert all(later.count(seed) == 1 for seed in kept[0][:8])
+        wrong = replace(guess, theta=guess.theta + 1)
+        evaluate.foresee(2, lambda: wrong)
+        evaluate(unperturbed(plan), A)
+        e = evaluate(guess, A)
+        assert_same(e, serially(HEALTHY, guess, A))
+        assert e.foreseen is False
+        assert e.idle is not None
+
+
+def test_p1_a_foreman_killed_while_its_node_looks_ahead_changes_nothing(cluster, tmp_path):
+    plan, gate, seeds = noted(tmp_path)
+    guess = replace(perturbed(plan), seeds=np.arange(100, 132))
+    with on_ray(cluster, plan, look_ahead=True) as evaluate:
+        both_have_played(evaluate)
+
+        def kill() -> bool:
+            """The foreman of the node that has nothing else to do."""
+            if any(99 < x < EVALUATION for x in seeds()) and not evaluate.roster.lost:
+                for node in evaluate.roster.idle:
+                    evaluate.roster.lose(node, "the test ends its foreman")
+            return evaluate.roster.lost > 0
+
+        looking_ahead(evaluate, guess, gate, until=kill)
+        e = evaluate(guess, GREATER)
+    assert_same(e, serially(HEALTHY, guess, GREATER))
+    assert e.foreseen is True

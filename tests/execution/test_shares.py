@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nses.execution.ledger import UNIT
-from nses.execution.shares import Shares, units_among
+from nses.execution.shares import Shares, blocks_of, units_among
 
 NODES = ("a", "b", "c")
 
@@ -14,7 +14,8 @@ class Pretence:
     """Nodes that take, answer, copy and vanish, in any order; and whose results counted."""
 
     def __init__(self, n: int):
-        self.shares, self.results = Shares(n), np.zeros(n, int)
+        kept = {"b": np.arange(0, n // 3), "c": np.arange(n // 3, n // 2)}
+        self.shares, self.results = Shares(n, kept), np.zeros(n, int)
         self.has: dict[str, set[int]] = {node: set() for node in NODES}
 
     def go_on(self, data: st.DataObject) -> None:
@@ -93,3 +94,22 @@ def test_units_are_the_candidates_in_order_large_ones_first(chosen, workers):
     assert all(1 <= len(unit) <= UNIT for unit in units)
     if units:
         assert len(units[-1]) == 1 or len(indices) >= 4 * workers
+
+
+def test_nodes_first_take_what_they_have_kept_and_last_what_others_have():
+    shares = Shares(10, {"a": np.arange(2, 5), "b": np.arange(5, 8)})
+    assert shares.take("a", 2).tolist() == [2, 3]
+    assert shares.take("b", 2).tolist() == [5, 6]
+    assert shares.take("a", 3).tolist() == [0, 1, 4]
+    assert shares.take("c", 3).tolist() == [7, 8, 9]
+    shares = Shares(4, {"b": np.arange(4)})
+    assert shares.take("a", 2).tolist() == [2, 3]  # b begins with the first ones
+
+
+@given(st.integers(1, 10_000), st.lists(st.integers(1, 64), min_size=1, max_size=9))
+def test_blocks_are_everything_in_order_by_the_number_of_workers(n, workers):
+    blocks = blocks_of(n, workers, 4)
+    assert [i for block in blocks for i in block] == list(range(n))
+    assert all(block.start % 4 == 0 for block in blocks if block)
+    for block, part in zip(blocks, workers, strict=True):
+        assert abs(len(block) - n * part / sum(workers)) <= 4 + 4

@@ -12,6 +12,7 @@ import toy
 from nses.core.algorithms import ALGORITHMS
 from nses.core.noise import fill_table, table_size
 from nses.core.values import State
+from nses.execution import clock
 from nses.execution.backends import BACKENDS
 from nses.execution.sharing import alone
 from nses.experiment.settings.build import (
@@ -26,6 +27,15 @@ from nses.experiment.settings.config import Config, changed
 from nses.experiment.settings.recipes import recipe
 from nses.experiment.showing.info import facts_of
 from nses.rollouts.episode import never
+
+pytestmark = pytest.mark.usefixtures("however_brief")
+
+
+@pytest.fixture
+def however_brief(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Episodes of a fraction of a millisecond are played ahead as well."""
+    monkeypatch.setattr(clock, "BRIEF", 0.0)
+
 
 TASKS: list[tuple[str, dict[str, Any]]] = [
     ("point-trap", {}),

@@ -28,7 +28,8 @@ def two_nodes() -> Iterator[Cluster]:
 
 @contextmanager
 def on_ray(cluster: Cluster, plan: Plan, **settings: Any) -> Iterator[OnRay]:
-    place = Place(cluster.address, settings.pop("tolerant", False))
+    ahead, tolerant = settings.pop("look_ahead", False), settings.pop("tolerant", False)
+    place = Place(cluster.address, tolerant, look_ahead=ahead)
     chosen = {"capacity": 64, "seed": 0, "place": place} | settings
     with OnRay(plan, TABLE.size, **chosen) as evaluate:
         evaluate.noise[:] = TABLE

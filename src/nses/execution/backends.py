@@ -108,7 +108,7 @@ def _ray(plan: Plan, setup: Setup) -> Backend:
         workers=setup.workers,
         deadline=setup.deadline,
         should_stop=setup.should_stop,
-        place=Place(setup.ray_address, setup.other_numerics, setup.sharers),
+        place=Place(setup.ray_address, setup.other_numerics, setup.sharers, setup.look_ahead),
     )
 
 
@@ -119,10 +119,17 @@ def _on_nodes(backend: Backend) -> WeightedSum:
     return backend.weighted_sum
 
 
+def _by_nodes(backend: Backend) -> Foresee:
+    from nses.execution.ray import OnRay
+
+    assert isinstance(backend, OnRay)
+    return backend.foresee
+
+
 BACKENDS = {
     "serial": Row(_serial, workers=lambda asked: 0),
     "processes": Row(
         _processes, lambda asked: asked or usable_cpus(), _on_our_cpus, _by_our_workers
     ),
-    "ray": Row(_ray, lambda asked: asked or usable_cpus(), _on_nodes),
+    "ray": Row(_ray, lambda asked: asked or usable_cpus(), _on_nodes, _by_nodes),
 }

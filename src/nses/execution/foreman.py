@@ -24,7 +24,7 @@ from nses.execution.own_code import Sources, install, unpacked
 from nses.execution.parcel import Parcel, parcel_of
 from nses.execution.pool import Pool
 from nses.execution.runner import Plan
-from nses.execution.shares import Indices, units_among
+from nses.execution.shares import NO_INDICES, Indices, units_among
 from nses.execution.versions import PLAYING, PROTOCOL, Code, code_of, current_versions
 
 log = logging.getLogger("nses")
@@ -40,6 +40,7 @@ class Contract:
     noise_size: int
     capacity: int
     deadline: float
+    look_ahead: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Answer:
     number: int  # of the job
     parcel: Parcel
     heard: Settled = NOTHING_HEARD  # without rows
+    busy: float = 0.0  # seconds that this node's workers have played so far
     said: tuple[str, ...] = ()  # warnings
     fatal: str = ""  # why the job cannot go on, here or anywhere else
     unfit: str = ""  # why this node cannot play any job
@@ -110,6 +112,7 @@ class Foreman:
                 at_first=self.workers,
                 deadline=contract.deadline,
                 slots=2,
+                look_ahead=contract.look_ahead,
             )
         except Exception:
             return Introduction(trouble=traceback.format_exc())
@@ -136,15 +139,22 @@ class Foreman:
         low: int,
         seconds: float,
         deaths: Mapping[int, int],
+        next_job: Job | None = None,
+        share: Indices = NO_INDICES,
     ) -> Answer:
         """Takes candidates, forgets those that others have settled, and returns what is done.
 
-        `deaths` counts, by candidate, the workers that it has killed before, on any node.
+        `deaths` counts, by candidate, the workers that it has killed before, on any node. Workers
+        that have nothing to do begin with their share of the job that will probably come next.
         """
         (pool,) = self.pools
         if number != self.number:
             self.number = number
             pool.begin(replace(job, archive=self.archive))
+        if next_job is not None:
+            work = next_job, list(units_among(share, self.workers))
+            pool.foresight.tell(lambda: work)
+            pool.foresight.begun(None)  # it holds at once
         pool.batch.ledger.drop(settled.tolist())
         pool.batch.ledger.remember(deaths)
         try:
@@ -158,6 +168,7 @@ class Foreman:
             number,
             parcel_of(job, pool.rows, done.indices, done.first),
             replace(done, indices=[], first=None),
+            float(pool.progress["busy"].sum()),
             self.said.take(),
         )
 

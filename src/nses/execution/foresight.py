@@ -7,7 +7,7 @@ they are dropped. An episode is a pure function of its job, so the results are t
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, islice, pairwise
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,33 @@ from nses.execution.ledger import units_of
 from nses.execution.places import Places
 
 NOBODY = -1
+T = TypeVar("T")
 
 Work = tuple[Job, list[range]]  # a job, and the candidates to play of it, the first ones first
 Keepers = NDArray[np.int64]  # by candidate: the slot of the worker that has played it, or NOBODY
+
+
+class Hunch(Generic[T]):
+    """A hint at what comes next: it is given, then holds, then is taken by who has time for it."""
+
+    def __init__(self) -> None:
+        self.told: Callable[[], T] | None = None  # holds once the next job has begun
+        self.held: Callable[[], T] | None = None  # holds now
+
+    def tell(self, hint: Callable[[], T]) -> None:
+        """What will probably be played after the job that begins next."""
+        self.told = hint
+
+    def begun(self, right: bool | None) -> bool:
+        """A new hint holds from now on. Returns whether the one before it is over."""
+        over = right is not None or self.told is not None
+        self.held, self.told = self.told or (None if over else self.held), None
+        return over
+
+    def take(self) -> T | None:
+        """What was hinted at, once."""
+        hint, self.held = self.held, None
+        return None if hint is None else hint()
 
 
 class Foresight:
@@ -32,30 +56,28 @@ class Foresight:
 
     def __init__(self, places: Places, progress: Memory, capacity: int):
         self.places, self.progress, self.capacity = places, progress, capacity
-        self.told: Callable[[], Work] | None = None  # holds once the next job has begun
-        self.hint: Callable[[], Work] | None = None  # holds now
+        self.hunch: Hunch[Work] = Hunch()
+        self._forget()
+
+    def _forget(self) -> None:
         self.job, self.number = NOTHING, 0  # what the hint led to; 0: nobody had time for it
         self.shares: dict[int, list[range]] = {}  # by the worker's slot
         self.resting: set[int] = set()  # slots whose workers have nothing left to do
 
     def tell(self, hint: Callable[[], Work]) -> None:
         """What will probably be played after the job that begins next."""
-        self.told = hint if self.capacity else None
+        if self.capacity:
+            self.hunch.tell(hint)
 
     def begins(self, job: Job) -> bool | None:
         """Whether this is what was foreseen; None if nothing was, or it is not a generation's."""
-        return judged(self.job, job) if self.number else None
+        return judged(self.job, job)
 
     def begun(self, right: bool | None) -> None:
         """A hint that has been judged is over; a new one holds from now on."""
-        if right is not None or self.told is not None:
-            self.forget()
-        self.hint, self.told = self.told or self.hint, None
-
-    def forget(self) -> None:
-        self.hint, self.job, self.number = None, NOTHING, 0
-        self.shares, self.resting = {}, set()
-        self.progress["foreseen"][0] = 0  # workers at it stop
+        if self.hunch.begun(right):
+            self._forget()
+            self.progress["foreseen"][0] = 0  # workers at it stop
 
     def keepers(self, n: int, workers: Iterable[Worker]) -> Keepers:
         """Who has played which candidates; what somebody is just playing counts as well."""
@@ -68,7 +90,7 @@ class Foresight:
 
     def employ(self, workers: list[Worker], batch: Batch) -> None:
         """Gives those who have nothing else to do something that may be of use later."""
-        if batch.ledger.pending or (self.hint is None and not self.number):
+        if batch.ledger.pending or (self.hunch.held is None and not self.number):
             return
         idle = [worker for worker in workers if worker.idle and worker.slot not in self.resting]
         if not idle or not self._looked(workers, batch):
@@ -85,14 +107,14 @@ class Foresight:
 
     def _looked(self, workers: list[Worker], batch: Batch) -> bool:
         """Whether there is a job to look at; the first time, it is made from the hint."""
-        if self.number or self.hint is None:
+        if self.number or self.hunch.held is None:
             return self.number > 0
         read = {number for worker in workers for number in worker.asked}
         place = self.places.vacant(batch.number, read)
         if self.places.numbers[place] in read:  # nobody is ended for a guess
             return False
-        (job, units), self.hint = self.hint(), None
-        if len(job) <= self.capacity:
+        job, units = self.hunch.take() or (NOTHING, [])
+        if 0 < len(job) <= self.capacity:
             self.job, self.number = job, self.places.publish(job, place)
             self.progress["ahead"][:] = 0
             self.progress["foreseen"][0] = self.number
@@ -108,8 +130,9 @@ def whole(candidates: Candidates) -> Work:
 
 
 def judged(foreseen: Job, job: Job) -> bool | None:
-    """Whether a job is the one that was foreseen; None if it is not a generation's first."""
-    if not job.perturbed or job.enough is not None:
+    """Whether a job is the one that was foreseen; None if nothing was, or it is not a generation's
+    first."""
+    if not len(foreseen) or not job.perturbed or job.enough is not None:
         return None
     return all(map(np.array_equal, _content(foreseen), _content(job)))
 

@@ -74,6 +74,8 @@ class Ledger:
     def drop(self, indices: Iterable[int]) -> None:
         """Forgets candidates that have a result from elsewhere."""
         self.open.difference_update(indices)
+        if not self.open:
+            self.pending.clear()
 
     def take(self, holder: Holder) -> range | None:
         """The next unit, which now belongs to the holder; None if none is left."""

@@ -134,7 +134,8 @@ class Pool:
                 self._attend(batch, end)
                 if batch.cannot_wait or (batch.indices and len(batch.ledger.open) <= low):
                     break
-            # The coordinator has other things to do now.
+            if self.foresight.hunch.held is not None:  # we have other things to do now
+                self._hear(batch, 0.0)
             self.foresight.employ(self.workers, batch)
         except BaseException:
             self._give_up()
@@ -178,19 +179,22 @@ class Pool:
             for worker in self.workers:
                 self._hand_out(worker, batch, room)
         self.foresight.employ(self.workers, batch)
-        seconds = max(0.0, min(TICK, end - time.monotonic()))
-        for connection in wait([w.connection for w in self.workers], seconds):
-            worker = next(w for w in self.workers if w.connection is connection)
-            try:
-                self._receive(worker, batch)
-            except (EOFError, OSError):
-                self._bury(worker, batch, hung=False)
+        self._hear(batch, max(0.0, min(TICK, end - time.monotonic())))
         if self.should_stop():
             raise Interrupted
         passed = time.monotonic() - self.looked
         if passed >= TICK:
             self.looked += passed
             self._look_after(batch, passed)
+
+    def _hear(self, batch: Batch, seconds: float) -> None:
+        """Waits so long for workers that say something, or that have died."""
+        for connection in wait([w.connection for w in self.workers], seconds):
+            worker = next(w for w in self.workers if w.connection is connection)
+            try:
+                self._receive(worker, batch)
+            except (EOFError, OSError):
+                self._bury(worker, batch, hung=False)
 
     def _hand_out(self, worker: Worker, batch: Batch, room: int) -> None:
         holder = worker.holder

@@ -1,15 +1,15 @@
 """Episodes in worker processes on this machine."""
 
-import time
 from collections import deque
 from dataclasses import replace
 from functools import cached_property
-from math import inf, isnan, nan
+from math import inf
 
 from nses.core.archive import Archive
 from nses.core.foresight import Hint
 from nses.core.noise import Epsilon, Table
 from nses.core.values import Candidates, Evaluation, Floats
+from nses.execution.clock import Clock
 from nses.execution.evaluator import Judge, evaluate_in_parts
 from nses.execution.foresight import whole
 from nses.execution.job import FirstTrace, Job, Rows, earlier, job_of
@@ -19,20 +19,6 @@ from nses.execution.serial import Serial
 from nses.execution.sharing import Sharers, alone, share_of
 
 LOOK = 1.0  # seconds between two looks at the number of runs that share the CPUs
-
-
-class Clock:
-    """What share of their time workers have had nothing to do."""
-
-    def __init__(self) -> None:
-        self.looked, self.busy = nan, 0.0
-
-    def idle(self, pool: Pool) -> float | None:
-        """Since the last look; None at the first one."""
-        now, busy = time.monotonic(), float(pool.progress["busy"].sum())
-        there = pool.count * (now - self.looked)
-        played, self.looked, self.busy = busy - self.busy, now, busy
-        return None if isnan(there) else round(max(0.0, 1 - played / max(there, 1e-9)), 4)
 
 
 class Processes:
@@ -55,11 +41,12 @@ class Processes:
         e = evaluate_in_parts(job, self.pool.capacity, self._run, self.pool.plan, self.judge)
         if not job.perturbed or job.enough is not None:
             return e
-        return replace(e, foreseen=self.pool.batch.foreseen, idle=self.clock.idle(self.pool))
+        idle = self.clock.idle(float(self.pool.progress["busy"].sum()), self.pool.count, len(job))
+        return replace(e, foreseen=self.pool.batch.foreseen, idle=idle)
 
     def foresee(self, t: int, hint: Hint) -> None:
-        """Lets workers that have nothing to do play ahead; not where others need the CPUs."""
-        if self.sharers is alone and self.pool.most > 1:
+        """Lets workers that have nothing to do play ahead, unless others need the CPUs."""
+        if self.sharers is alone and self.pool.most > 1 and not self.clock.brief:
             self.pool.foresight.tell(lambda: whole(hint()))
 
     @property

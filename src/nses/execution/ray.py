@@ -5,34 +5,40 @@ calls and collects rows by candidate. Idle nodes play copies of what others have
 """
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 import cloudpickle
 import numpy as np
 
 from nses.core.archive import Archive, empty
-from nses.core.noise import SHARE, Epsilon, Table, fill_table
+from nses.core.foresight import Hint
+from nses.core.noise import Epsilon, Table, fill_table
 from nses.core.values import Candidates, Evaluation, Floats
 from nses.errors import TooManyFailures
+from nses.execution.clock import Clock
 from nses.execution.connecting import Connection
 from nses.execution.cpus import usable_cpus
 from nses.execution.door import Numerics, Trial, checksum
 from nses.execution.evaluator import Judge, evaluate_in_parts
+from nses.execution.forecast import Forecast
 from nses.execution.foreman import Answer, Contract
 from nses.execution.job import FirstTrace, Job, Rows, earlier, empty_rows, job_of, news
+from nses.execution.node import Node
 from nses.execution.own_code import own_sources
 from nses.execution.pool import DEADLINE
-from nses.execution.roster import TICK, Node, Roster
+from nses.execution.roster import TICK, Roster
 from nses.execution.runner import Plan
-from nses.execution.shares import Indices, Shares
+from nses.execution.shares import NO_INDICES, Indices, Shares
 from nses.execution.sharing import Sharers, alone
 from nses.execution.spawn import unsendable
+from nses.execution.summing import pays, summed_on
 from nses.execution.versions import PLAYING, code_of, current_versions
 from nses.rollouts.episode import Interrupted, never
 
@@ -40,8 +46,7 @@ log = logging.getLogger("nses")
 
 ANSWER = 0.25  # seconds within which a foreman answers
 ALONE = 1.0  # the same where no other node waits for what it says: an answer takes 6 ms of CPU time
-PRODUCTS = 4e9  # per second that a CPU sums into a gradient
-WORTH_SENDING = 0.1  # seconds: sending out a gradient that takes less time costs more than it saves
+TAIL = 1.0  # seconds that others have at least, before idle nodes play what these are playing
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,7 @@ class Place:
     address: str | None = None  # None: on this machine, for as long as the run
     tolerant: bool = False  # whether nodes with other numerics may play
     sharers: Sharers = alone  # other runs may share its CPUs
+    look_ahead: bool = False  # whether idle nodes play what will probably come next
 
 
 ON_THIS_MACHINE = Place()
@@ -59,12 +65,16 @@ ON_THIS_MACHINE = Place()
 class Batch:
     """A job on its way around the cluster."""
 
-    def __init__(self, number: int, job: Job, plan: Plan):
+    def __init__(self, number: int, job: Job, plan: Plan, forecast: Forecast):
         import ray
 
         self.number, self.job = number, job
-        self.reference = ray.put(replace(job, archive=empty(0)))
-        self.shares = Shares(len(job))
+        self.foreseen = forecast.begins(job)
+        self.reference = (  # nodes that have foreseen the job have it already
+            forecast.reference if self.foreseen else ray.put(replace(job, archive=empty(0)))
+        )
+        self.shares = Shares(len(job), forecast.shares if self.foreseen else {})
+        self.tail = inf  # when nothing was left to hand out
         self.rows = empty_rows(len(job), plan)
         self.first: FirstTrace | None = None
         self.restarts, self.deaths = 0, Counter[int]()  # by candidate, on all nodes
@@ -106,8 +116,12 @@ class OnRay:
         self.noise: Table = np.empty(noise_size, np.float32)
         fill_table(self.noise, seed)  # callers that need no noise do not fill it
         self.judge, self.number = Judge(), 0
+        self.clock, self.busy = Clock(), 0.0  # seconds that all workers have played
+        self.foreseen: bool | None = None  # the last job
+        ahead = place.look_ahead and place.sharers is alone
+        self.forecast = Forecast(self.capacity if ahead else 0)
         contract = Contract(
-            _sendable(plan), own_sources(), seed, noise_size, self.capacity, deadline
+            _sendable(plan), own_sources(), seed, noise_size, self.capacity, deadline, ahead
         )
         with ExitStack() as stack:
             self.trial = stack.enter_context(closing(Trial(plan, deadline)))  # while Ray starts
@@ -129,7 +143,16 @@ class OnRay:
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
         """The same result as the serial evaluator's, to the bit."""
         job = job_of(candidates, archive)
-        return evaluate_in_parts(job, self.capacity, self._run, self.plan, self.judge)
+        e = evaluate_in_parts(job, self.capacity, self._run, self.plan, self.judge)
+        if not job.perturbed or job.enough is not None:
+            return e
+        idle = self.clock.idle(self.busy, self.roster.playing, len(job))
+        return replace(e, foreseen=self.foreseen, idle=idle)
+
+    def foresee(self, t: int, hint: Hint) -> None:
+        """Lets workers that have nothing to do play ahead."""
+        if self.roster.playing > 1 and not self.clock.brief:
+            self.forecast.tell(hint)
 
     def close(self) -> None:
         if self.roster.headless:
@@ -146,7 +169,9 @@ class OnRay:
 
     def _run(self, job: Job) -> tuple[Rows, int]:
         self.number += 1
-        batch, lost = Batch(self.number, job, self.plan), self.roster.lost
+        batch, lost = Batch(self.number, job, self.plan, self.forecast), self.roster.lost
+        self.foreseen = batch.foreseen
+        self.forecast.begun(batch.foreseen)
         self.play(batch)
         restarts = batch.restarts + self.roster.lost - lost
         return replace(batch.rows, first=batch.first), restarts
@@ -164,33 +189,47 @@ class OnRay:
                 raise Interrupted
 
     def _hand_out(self, node: Node, batch: Batch) -> None:
-        shares, name = batch.shares, node.found.id
+        shares, name, ready = batch.shares, node.found.id, self.roster.ready
         settled = shares.settled_elsewhere(name)
-        indices = self._share(node, shares)
+        indices = self._share(node, batch)
+        next_job, share = None, NO_INDICES
+        if not shares.free:
+            next_job, share = self.forecast.offer(node, ready)
         held = shares.count(name)
-        if not held:
+        if not held and next_job is None:
             return
-        alone = len(self.roster.ready) == 1
+        alone = len(ready) == 1
         low = held // 2 if shares.free else 0 if alone else node.workers - 1
-        seconds = ALONE if alone else max(ANSWER, 0.01 * len(self.roster.ready))  # to keep them few
+        seconds = ALONE if alone else max(ANSWER, 0.01 * len(ready))  # to keep them few
         batch.teach(node)
         deaths = {i: batch.deaths[i] for i in shares.held_of(name, batch.deaths)}
-        node.ask("play", batch.number, batch.reference, indices, settled, low, seconds, deaths)
+        node.ask(
+            "play", batch.number, batch.reference, indices, settled, low, seconds, deaths,
+            next_job, share,
+        )  # fmt: skip
 
-    def _share(self, node: Node, shares: Shares) -> Indices:
+    def _share(self, node: Node, batch: Batch) -> Indices:
         """Half of a fair share, to leave something for late joiners; copies when none is free."""
-        name, ready = node.found.id, self.roster.ready
-        part = node.workers / sum(other.workers for other in ready)
+        shares, name, ready = batch.shares, node.found.id, self.roster.ready
+        part = node.workers / self.roster.playing
         if free := shares.free:
             most = free if len(ready) == 1 else max(2 * node.workers, ceil(free * part / 2))
             return shares.take(name, most)
         held = shares.count(name)
-        if held >= node.workers:
-            return np.empty(0, np.int64)
+        if held >= node.workers or not self._long_tail(batch):
+            return NO_INDICES
         most = max(2 * node.workers - held, int(shares.open.sum() * part / 2))
         return shares.copies(name, most)
 
+    def _long_tail(self, batch: Batch) -> bool:
+        """Whether to play what others are playing: not while there is something better to do, and
+        they have had no more time than usual."""
+        batch.tail = min(batch.tail, now := time.monotonic())
+        usual = max(TAIL, 2 * self.clock.episode)
+        return not self.forecast.promising or now - batch.tail > usual
+
     def _receive(self, node: Node, answer: Answer, batch: Batch) -> None:
+        self.busy, node.busy = self.busy + answer.busy - node.busy, answer.busy
         for text in answer.said:
             log.warning("node %s: %s", node.found.name, text)
         if answer.unfit:
@@ -226,50 +265,6 @@ class OnRay:
         if not pays(epsilon.d * epsilon.offsets.size, threads, cpus):
             return epsilon.weighted_sum(F, threads)
         return summed_on(helpers, epsilon, F, threads)
-
-
-def pays(products: int, threads: int, cpus: int) -> bool:
-    """Whether other machines with this many CPUs sum a gradient sooner than threads here."""
-    here = products / (PRODUCTS * threads)
-    return here > WORTH_SENDING and cpus > 2 * threads
-
-
-def summed_on(helpers: list[Node], epsilon: Epsilon, F: Floats, threads: int) -> Floats:
-    """A block of parameters for each node; blocks that do not come back in time are summed here."""
-    import ray
-
-    offsets, weights = ray.put(epsilon.offsets), ray.put(F)
-    calls = {}
-    for node, block in zip(helpers, blocks_of(epsilon.d, helpers), strict=True):
-        calls[node.actor.weighted_sum.remote(offsets, weights, block)] = block
-    patience = 1.0 + 2 * epsilon.d * epsilon.offsets.size / (PRODUCTS * threads)
-    done, _ = ray.wait(list(calls), num_returns=len(calls), timeout=patience)
-    g = np.empty(epsilon.d)
-    for call, block in calls.items():
-        part = _fetched(call) if call in done else None
-        if part is None:
-            here = replace(epsilon, offsets=epsilon.offsets + block.start, d=len(block))
-            part = here.weighted_sum(F, threads)
-        g[block.start : block.stop] = part
-    return g
-
-
-def blocks_of(d: int, helpers: list[Node]) -> list[range]:
-    """A block of parameters for each, in proportion to its CPUs."""
-    ends = np.cumsum([node.workers for node in helpers])
-    ends = np.round(ends / ends[-1] * ceil(d / SHARE)).astype(int) * SHARE
-    stops = [min(d, int(end)) for end in ends]
-    return [range(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
-
-
-def _fetched(call: Any) -> Floats | None:
-    import ray
-    from ray.exceptions import RayError
-
-    try:
-        return ray.get(call, timeout=1.0)
-    except RayError:  # the next job will find out what became of the node
-        return None
 
 
 def _sendable(plan: Plan) -> bytes:

@@ -5,12 +5,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from nses.core.archive import Archive
 from nses.errors import NsesError, TooManyFailures, UsageError
 from nses.execution import door
 from nses.execution.foreman import Answer, Contract, Foreman, Introduction
 from nses.execution.ledger import AWAKE
-from nses.execution.pool import START
+from nses.execution.node import SILENT, Node
 from nses.execution.sharing import Sharers, alone, claim, share_of
 from nses.execution.versions import PROTOCOL, code_of
 from nses.execution.watch import LOOK, Found, Watch, reason_of
@@ -18,30 +17,9 @@ from nses.execution.watch import LOOK, Found, Watch, reason_of
 log = logging.getLogger("nses")
 
 HEADLESS = 6.0  # seconds without an answer after which the cluster's head counts as gone
-SCHEDULED = 120.0  # seconds in which a foreman must start, on a machine that may be very busy
-SILENT = 30.0  # seconds without an answer, due within one, after which a foreman counts as lost
 NOBODY = 30.0  # seconds without a node that can play, after which we give up
 TICK = 0.2
 MOST = 1 << 30  # workers, where there is no limit
-
-
-class Node:
-    """A node with a foreman: what it was last asked, and how long it has been silent."""
-
-    def __init__(self, found: Found, most: int, workers: int, actor: Any):
-        self.found, self.most, self.workers, self.actor = found, most, workers, actor
-        self.ready = False  # let in, and can play
-        self.exact = False  # has the numerics of this machine
-        self.call: Any = actor.here.remote()
-        self.asked = "here"
-        self.silent = 0.0
-        self.knows: Archive | None = None
-
-    def ask(self, what: str, *arguments: Any) -> None:
-        self.call, self.asked, self.silent = getattr(self.actor, what).remote(*arguments), what, 0.0
-
-    def patience(self, deadline: float) -> float:
-        return {"here": SCHEDULED, "introduce": START + 2 * deadline}.get(self.asked, SILENT)
 
 
 class Roster:
@@ -118,6 +96,11 @@ class Roster:
     @property
     def idle(self) -> list[Node]:
         return [node for node in self.ready if node.call is None]
+
+    @property
+    def playing(self) -> int:
+        """How many workers there are."""
+        return sum(node.workers for node in self.ready)
 
     # Coming and going.
 

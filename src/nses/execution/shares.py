@@ -4,7 +4,8 @@ Towards the end, several nodes may hold the same one. The first result counts; l
 agree with it.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +13,18 @@ from numpy.typing import NDArray
 from nses.execution.ledger import UNIT
 
 Indices = NDArray[np.int64]
+NO_INDICES: Indices = np.empty(0, np.int64)
+NOTHING_KEPT: Mapping[str, Indices] = {}
 
 
 class Shares:
     """What is left of n candidates, and which nodes hold it, by name."""
 
-    def __init__(self, n: int):
+    def __init__(self, n: int, kept: Mapping[str, Indices] = NOTHING_KEPT):
         self.open = np.ones(n, np.bool_)  # candidates without a result
         self.holders = np.zeros(n, np.int64)
         self.held: dict[str, NDArray[np.bool_]] = {}
+        self.kept = kept  # what nodes have played ahead, at least in part
 
     @property
     def free(self) -> int:
@@ -28,8 +32,16 @@ class Shares:
         return int((self.open & (self.holders == 0)).sum())
 
     def take(self, node: str, most: int) -> Indices:
-        """The next candidates that nobody holds."""
-        return self._give(node, np.flatnonzero(self.open & (self.holders == 0))[:most])
+        """The next candidates that nobody holds: those that this node has kept come first, and
+        those that others have kept come last, from the end, where their keepers come last."""
+        free = np.flatnonzero(self.open & (self.holders == 0))
+        if self.kept:
+            theirs = np.zeros(len(self.open), np.int64)
+            for name, indices in self.kept.items():
+                theirs[indices] = -1 if name == node else 1
+            theirs = theirs[free]
+            free = free[np.lexsort((np.where(theirs > 0, -free, free), theirs))]
+        return self._give(node, np.sort(free[:most]))
 
     def copies(self, node: str, most: int) -> Indices:
         """Candidates that others hold: those with the fewest holders first, of these the last ones.
@@ -78,6 +90,14 @@ class Shares:
 
     def _of(self, node: str) -> NDArray[np.bool_]:
         return self.held.setdefault(node, np.zeros(len(self.open), np.bool_))
+
+
+def blocks_of(n: int, workers: Sequence[int], step: int) -> list[range]:
+    """A block of n things for each node, by its number of workers, in multiples of the step."""
+    ends = np.cumsum(workers)
+    ends = np.round(ends / ends[-1] * ceil(n / step)).astype(int) * step
+    stops = [min(n, int(end)) for end in ends]
+    return [range(start, stop) for start, stop in zip([0, *stops], stops, strict=False)]
 
 
 def units_among(indices: Indices, workers: int) -> Iterator[range]:

@@ -137,11 +137,10 @@ def _cluster(config: Config, nodes: int | None) -> Cluster:
 
 def _tricks(config: Config, cluster: Cluster) -> Tricks:
     """Return what a run that is alone does so that no CPU waits."""
-    if cluster.costs is RAY:
-        return SHARED
+    tricks = SHARED if cluster.costs is RAY else Tricks()
     if cluster.cpus == 1 or not config.look_ahead:
-        return Tricks()
-    return Tricks(foresight=RIGHT if config.members > 1 else 1.0, early=True)
+        return tricks
+    return replace(tricks, foresight=RIGHT if config.members > 1 else 1.0, early=True)
 
 
 def _of_a_machine(config: Config, cluster: Cluster) -> Config:

@@ -191,8 +191,9 @@ class Config:
     """Let machines play whose versions or processors give other bits."""
     native: bool = setting(True, kind=Kind.PRACTICAL)
     """Use the task's compiled episode loop, if it has one. The result is the same."""
-    look_ahead: bool = setting(False, kind=Kind.PRACTICAL)
-    """Workers with nothing to do begin the next generation by a guess. The result is the same."""
+    look_ahead: bool = setting(True, kind=Kind.PRACTICAL)
+    """Let workers that have nothing to do begin with the candidates that will probably come next,
+    unless episodes are very short. The result is the same."""
     deadline: float = setting(300.0, kind=Kind.PRACTICAL, above=0)
     """Seconds after which an episode counts as hanging and its worker is replaced."""
     checkpoint_seconds: float = setting(30.0, kind=Kind.PRACTICAL, at_least=0)
