@@ -49,7 +49,7 @@ def test_the_last_generation_of_a_log_is_that_of_its_last_whole_line(tmp_path):
 def test_a_short_soak_ends_with_the_digest_of_the_undisturbed_run(tmp_path):
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "benchmarks", "soak", "--seconds", "10", "--seed", "1"),
+            *(sys.executable, "-m", "benchmarks", "soak", "--seconds", "5", "--seed", "1"),
             *("--where", "machine", "--tasks", "point-trap", "--directory", str(tmp_path)),
         ],
         cwd=ROOT,

@@ -22,9 +22,8 @@ from environments import cursed, drift, faulty, hold, late_start, note, segfault
 from nses.core.noise import Epsilon
 from nses.core.values import Candidates
 from nses.errors import TaskBroken, TooManyFailures, UsageError
-from nses.execution import clock
+from nses.execution import clock, roster
 from nses.execution import ray as module
-from nses.execution import roster
 from nses.execution.connecting import Connection
 from nses.execution.door import CANDIDATES, left_out
 from nses.execution.forecast import Forecast

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -159,39 +160,37 @@ def test_p1_workers_killed_in_mid_generation_are_counted_and_change_nothing_else
     assert run.digest == undisturbed
 
 
-HUMANOID = (
-    *("train", "humanoid", "--no-pictures", "--recipe", "smoke", "--seed", "1", "--n", "64"),
-    *("--generations", "8", "--no-tensorboard"),
-)
+HUMANOID: dict[str, Any] = {
+    "recipe": "smoke", "seed": 1, "n": 32, "generations": 6, "tensorboard": False,
+    "pictures": False,
+}  # fmt: skip
 
 
 def test_a_humanoid_has_the_same_digest_in_this_process_for_any_number_of_workers_and_when_killed(
     tmp_path: Path, start: Start
 ):
     """P1 and P3 in compiled episodes, whose workers die in the middle of `mj_step`."""
-    assert finish(*HUMANOID, "--run-dir", str(tmp_path / "serial"), "--backend", "serial") == ""
-    expected = nses.load(tmp_path / "serial").digest
-    for workers in ("1", "3"):
-        directory = tmp_path / workers
-        assert finish(*HUMANOID, "--run-dir", str(directory), "--workers", workers) == ""
-        assert nses.load(directory).digest == expected
+    serial = nses.train("humanoid", run_dir=tmp_path / "serial", backend="serial", **HUMANOID)
+    three = nses.train("humanoid", run_dir=tmp_path / "three", workers=3, **HUMANOID)
+    assert three.digest == serial.digest
 
     directory = tmp_path / "killed"
-    command = (*HUMANOID, "--run-dir", str(directory), "--checkpoint-seconds", "0.1")
-    process = start(*command, "--workers", "2")
+    words = ("train", "humanoid", "--recipe", "smoke", "--seed", "1", "--n", "32", "--no-pictures")
+    words += ("--generations", "6", "--no-tensorboard", "--checkpoint-seconds", "0.1")
+    process = start(*words, "--run-dir", str(directory), "--workers", "2")
     wait_until(lambda: generations(directory) >= 1, process)
     workers_of(process)[0].kill()
     wait_until(lambda: generations(directory) >= 3, process)
     process.kill()
     _, errors = process.communicate()
     assert errors.count("SIGKILL") == 1
-    finish("resume", str(directory))
-    assert nses.load(directory).digest == expected
+    assert nses.resume(directory).digest == serial.digest
 
 
 STUCK = """
 import time
 from pathlib import Path
+from typing import Any
 from nses.rollouts.tasks.point import PointTrapEnv
 
 HERE = Path(__file__).parent
