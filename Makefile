@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# Two tests at a time for each core, because many wait for processes; who runs out of tests takes some from another.
-SIDE_BY_SIDE = $(shell $(PYTHON) -c 'import os; print(min(16, 2 * (os.cpu_count() or 1)))')
+# Three tests at a time for two cores, because many wait for processes; who runs out of tests takes some from another.
+SIDE_BY_SIDE = $(shell $(PYTHON) -c 'import os; n = os.cpu_count() or 1; print(n + n // 2)')
 PYTEST = $(BIN)/python -m pytest --numprocesses $(SIDE_BY_SIDE) --dist worksteal
 
 .DEFAULT_GOAL := help

@@ -3,7 +3,8 @@
 A NAME is a measure, the first words of several (`ray-same-bits`), or a topic, which is all its
 measures. Every topic has a file of its own.
 `fuzz` and `soak` measure nothing: they try to break it. `mutants` tries the tests
-instead, `against COMMIT` compares the speed of two versions. `search TASK` tunes a recipe;
+instead, `against COMMIT` compares the speed of two versions, `golden COMMIT` their bits. `search
+TASK` tunes a recipe;
 `race` asks who learns to walk first, we or other libraries.
 """
 
@@ -26,7 +27,10 @@ TOPICS = {
     "ahead": ahead.MEASURES,
 }
 # Programs with arguments of their own:
-TRIALS = ("fuzz", "soak", "mutants", "against", "defaults", "search", "race", "instructions")
+TRIALS = (
+    *("fuzz", "soak", "mutants", "against", "golden", "defaults", "search", "race"),
+    "instructions",
+)
 
 
 def main(names: list[str]) -> int:
