@@ -55,17 +55,16 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     runs = list(product(given.tasks, nses.ALGORITHMS))
     with checked_out(given.commit) as before, tempfile.TemporaryDirectory() as name:
-        trees = {Path(name) / "before": before, Path(name) / "after": ROOT / "src"}
-        for place, tree in trees.items():
-            training = [training_of(place, task, algorithm) for task, algorithm in runs]
-            follow(tree, training, place)
-        trained = [compared(*trees, task, algorithm) for task, algorithm in runs]
-        homes = [home(place, *run) for place in trees for run in runs]
+        old, new = Path(name) / "before", Path(name) / "after"
+        follow(before, [training_of(old, *run) for run in runs], old)
+        follow(ROOT / "src", [training_of(new, *run) for run in runs], new)
+        trained = [compared(old, new, *run) for run in runs]
+        homes = [home(place, *run) for place in (old, new) for run in runs]
         replays = [["replay", str(h), "--generation", "2", "--candidate", "3"] for h in homes]
         replayed = follow(ROOT / "src", replays, Path(name))
         resuming = [["resume", str(h), "--generations", str(T + 1)] for h in homes]
         follow(ROOT / "src", resuming, Path(name))
-        resumed = [compared(*trees, task, algorithm) for task, algorithm in runs]
+        resumed = [compared(old, new, *run) for run in runs]
     rows = []
     for i, (task, algorithm) in enumerate(runs):
         same = "same bits" if replayed[i] == replayed[len(runs) + i] == 0 else "NO"
