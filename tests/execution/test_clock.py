@@ -17,16 +17,19 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_the_idle_share_is_that_of_the_time_since_the_last_look(clock: Clock):
-    assert clock.idle(3.0, 2, 100) is None
-    assert clock.idle(3.0 + 15.0, 2, 100) == 0.25
-    assert clock.idle(18.0 + 20.0, 2, 100) == 0.0
-    assert clock.idle(38.0 + 20.001, 2, 100) == 0.0  # two clocks never agree
+    assert clock.idle(3.0, 2) is None
+    assert clock.idle(3.0 + 15.0, 2) == 0.25
+    assert clock.idle(18.0 + 20.0, 2) == 0.0
+    assert clock.idle(38.0 + 20.001, 2) == 0.0  # two clocks never agree
 
 
 def test_episodes_are_brief_only_once_they_have_been_seen_to_be(clock: Clock):
     assert not clock.brief
-    clock.idle(1.0, 2, 100)
+    for n in (80, 15, 5):
+        clock.count(n)
+    clock.idle(1.0, 2)
     assert clock.episode == 0.01
     assert not clock.brief
-    clock.idle(1.0 + 99 * BRIEF, 2, 100)
+    clock.count(100)
+    clock.idle(1.0 + 99 * BRIEF, 2)
     assert clock.brief

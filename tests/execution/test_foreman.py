@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import count
 
 import cloudpickle
 import numpy as np
 
 import environments
-from batches import TABLE, archive, perturbed, plan_of, serially
+from batches import TABLE, archive, perturbed, plan_of, serially, unperturbed
 from environments import drift, faulty, late_start, segfault
 from nses.core.archive import empty
 from nses.core.noise import Epsilon
@@ -16,6 +17,7 @@ from nses.execution.door import checksum
 from nses.execution.foreman import Answer, Contract, Foreman
 from nses.execution.job import Job, empty_rows, job_of, news
 from nses.execution.runner import Plan
+from waiting import wait_until
 
 HEALTHY = plan_of(drift())
 A = archive(20)
@@ -23,7 +25,7 @@ NONE = np.empty(0, np.int64)
 
 
 def contract_of(plan: Plan) -> Contract:
-    return Contract(cloudpickle.dumps(plan), {}, 0, TABLE.size, 64, 300.0)
+    return Contract(cloudpickle.dumps(plan), {}, 0, TABLE.size, 64, 300.0, look_ahead=True)
 
 
 @contextmanager
@@ -112,3 +114,29 @@ def test_the_gradient_of_blocks_is_that_of_the_whole_to_the_bit():
         ]
     whole = Epsilon(TABLE, offsets, 3000).weighted_sum(F)
     assert np.concatenate(parts).tobytes() == whole.tobytes()
+
+
+def test_workers_with_nothing_to_do_begin_with_their_share_of_the_next_job():
+    now, guess = job_of(unperturbed(HEALTHY), A), job_of(perturbed(HEALTHY), A)
+    with introduced() as foreman:
+        (pool,) = foreman.pools
+        for entries in news(A, None):
+            foreman.learn(entries)
+        numbers = count(1)
+        while not all(worker.holder.ready for worker in pool.workers):
+            everything(foreman, next(numbers), now)
+        foreman.play(
+            next(numbers), travelling(now), NONE, NONE, 0, 0.0, {}, travelling(guess), np.arange(12)
+        )
+        wait_until(lambda: pool.progress["ahead"].sum() >= 12)  # six each
+        played = int(pool.progress["played"].sum())
+        answers = everything(foreman, next(numbers), guess)
+        assert int(pool.progress["played"].sum()) - played >= 20
+        assert pool.batch.foreseen is True
+        assert answers[-1].busy > 0
+        rows = empty_rows(len(guess), HEALTHY)
+        for answer in answers:
+            answer.parcel.write(rows, np.ones(len(answer.parcel.indices), np.bool_))
+    expected = serially(HEALTHY, perturbed(HEALTHY), A)
+    assert rows.f.tobytes() == expected.f.tobytes()
+    assert rows.N.tobytes() == expected.N.tobytes()

@@ -230,6 +230,16 @@ def test_a_guess_for_which_there_is_no_room_is_ignored():
     assert_same(e, serially(HEALTHY, perturbed(HEALTHY, 66), A))
 
 
+def test_who_looks_ahead_is_not_called_back_for_nothing():
+    with processes(HEALTHY, look_ahead=True) as evaluate:
+        evaluate(perturbed(HEALTHY), A)
+        turn = evaluate.pool.progress["turn"].copy()
+        evaluate.pool.exchange()
+        assert evaluate.pool.progress["turn"] == turn
+        evaluate.pool.exchange([range(2)])
+        assert evaluate.pool.progress["turn"] == turn + 1
+
+
 @given(hnp.arrays(np.int64, st.integers(1, 200), elements=st.integers(NOBODY, 2)))
 def test_units_are_split_where_the_keeper_changes(keepers: Any):
     parts = list(split(units_of(len(keepers)), keepers))

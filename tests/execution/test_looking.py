@@ -10,6 +10,7 @@ import pytest
 
 import nses
 from commands import nses_command
+from environments import Killed, drift
 from hostile import Exits
 from nses.errors import TaskBroken
 from nses.execution.looking import limit_told, look
@@ -41,6 +42,15 @@ def test_m5_an_environment_that_ends_or_hangs_its_process_at_once_is_a_broken_ta
             **SMALL,
         )
     assert not (tmp_path / "run").exists()
+
+
+def test_p1_a_look_whose_process_is_killed_is_taken_again(tmp_path):
+    mark = tmp_path / "mark"
+    task = drift().revised(make=partial(Killed, mark))
+    assert look(task).facts.behavior_size == 2
+    assert mark.exists()
+    with pytest.raises(TaskBroken, match=r"ended its process while it was being made \(SIGKILL"):
+        look(drift().revised(make=partial(Killed, tmp_path / "nowhere" / "mark")))
 
 
 def test_m5_a_task_that_cannot_be_sent_is_looked_at_here(tmp_path):

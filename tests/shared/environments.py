@@ -232,6 +232,17 @@ def late_start(act: Callable[[], None], marks: Path | None = None) -> Task:
     return drift().revised(name="late start", make=make)
 
 
+class Killed(Drift):
+    """Somebody kills its process as long as there is no mark; where it can, it leaves one."""
+
+    def __init__(self, mark: Path):
+        super().__init__()
+        if not mark.exists():
+            if mark.parent.exists():
+                mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
 def cursed(curse: Path, make: Callable[[], Any]) -> Any:
     """An environment that cannot be made in the children of the process that the file names."""
     if curse.exists() and curse.read_text() == str(os.getppid()):

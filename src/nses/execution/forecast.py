@@ -31,7 +31,7 @@ class Forecast:
     def _forget(self) -> None:
         self.job, self.reference = NOTHING, None
         self.shares: dict[str, Indices] = {}  # by node
-        self.offered: set[str] = set()  # nodes that know their share
+        self.offered: set[Node] = set()  # those that know their share
 
     def tell(self, hint: Hint) -> None:
         """What will probably be played after the job that begins next."""
@@ -54,11 +54,10 @@ class Forecast:
 
     def offer(self, node: Node, nodes: list[Node]) -> tuple[Any, Indices]:
         """A reference to the job, and this node's share of it, once; None and nothing later."""
-        name = node.found.id
-        if not self._looked(nodes) or name in self.offered:
+        if not self._looked(nodes) or node in self.offered:
             return None, NO_INDICES
-        self.offered.add(name)
-        return self.reference, self.shares.get(name, NO_INDICES)
+        self.offered.add(node)
+        return self.reference, self.shares.get(node.found.id, NO_INDICES)
 
     def _looked(self, nodes: list[Node]) -> bool:
         """Whether there is a job to look at; the first time, it is made from the hint."""

@@ -160,7 +160,8 @@ class Foreman:
         try:
             done = pool.exchange(units_among(indices, self.workers), low, seconds)
         except NsesError as error:
-            nothing = Answer(number, parcel_of(job, pool.rows, [], None), said=self.said.take())
+            parcel, busy = parcel_of(job, pool.rows, [], None), float(pool.progress["busy"].sum())
+            nothing = Answer(number, parcel, busy=busy, said=self.said.take())
             if isinstance(error, (Unfit, UsageError)):  # UsageError: no memory for a worker, or so
                 return replace(nothing, unfit=str(error))
             return replace(nothing, fatal=str(error))

@@ -1,6 +1,7 @@
 """Try out a foreign task in a separate process, and report whatever happens there."""
 
 import os
+import signal
 import time
 from contextlib import closing
 from multiprocessing.connection import Connection
@@ -27,25 +28,32 @@ def look(task: Task, deadline: float = DEADLINE, thorough: bool = False) -> Look
     except Unsendable:
         with generators_kept():
             return look_of(dict(stages(task, thorough)))
+    last = "checked" if thorough else "facts"
+    found, code = _tried(task, setup, deadline, last)
+    if code == -signal.SIGKILL:  # somebody killed it, or it did so itself: try once more
+        found, code = _tried(task, setup, deadline, last)
+    if last in found:
+        return look_of(found)
+    raise TaskBroken(
+        f"the environment of {task.name!r} ended its process {_when(found)} ({reason_of(code)})."
+    )
+
+
+def _tried(task: Task, setup: bytes, deadline: float, last: str) -> tuple[dict[str, Any], int]:
+    """What a process reports, and its exit code if it ended before the last stage."""
     with starting():
         descriptor = anonymous_file(len(setup), setup)
     try:
         process, connection = spawn(descriptor)
     finally:
         os.close(descriptor)
-    last = "checked" if thorough else "facts"
     try:
         with closing(connection):
             found = _heard(task, connection, deadline, last)
-        if last in found:
-            return look_of(found)
-        reason = reason_of(process.wait(PATIENCE))
+        return found, 0 if last in found else process.wait(PATIENCE)
     finally:
         process.kill()
         process.wait()
-    raise TaskBroken(
-        f"the environment of {task.name!r} ended its process {_when(found)} ({reason})."
-    )
 
 
 def limit_told(task: Task, deadline: float = DEADLINE) -> int | None:

@@ -101,10 +101,8 @@ class Pool:
     def _publish(self, job: Job) -> int:
         """Writes a job to memory; workers that still play what was there are ended."""
         # Not after a wrong guess: they will notice, and there are deadlines.
-        ahead = {
-            number for worker in self.workers if worker.holder.ahead for number in worker.asked
-        }
-        place = self.places.vacant(self.foresight.number, ahead)
+        ahead = {n for w in self.workers if w.holder.ahead for n in w.asked}
+        place = self.places.vacant(self.foresight.number, {self.batch.number, *ahead})
         for worker in list(self.workers):
             if self.places.numbers[place] in worker.asked:
                 self._end(worker)
@@ -127,7 +125,7 @@ class Pool:
         a failure that may end the run, and in any case after `seconds`.
         """
         batch, end = self.batch, time.monotonic() + seconds
-        self._add(units, batch)
+        self._add(list(units), batch)
         self.sound = False
         try:
             while batch.ledger.open and time.monotonic() < end:
@@ -159,9 +157,10 @@ class Pool:
 
     # Hand out, collect.
 
-    def _add(self, units: Iterable[range], batch: Batch) -> None:
+    def _add(self, units: list[range], batch: Batch) -> None:
         """Units to play; what a worker has played before it was asked is reserved for it."""
-        self.progress["turn"][0] += 1
+        if units or self.foresight.hunch.held is not None:
+            self.progress["turn"][0] += 1
         if batch.keepers is None:
             batch.ledger.add(units)
             return

@@ -38,10 +38,11 @@ class Processes:
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
         """The same result as the serial evaluator's, to the bit."""
         job = job_of(candidates, archive)
+        self.clock.count(len(job))
         e = evaluate_in_parts(job, self.pool.capacity, self._run, self.pool.plan, self.judge)
         if not job.perturbed or job.enough is not None:
             return e
-        idle = self.clock.idle(float(self.pool.progress["busy"].sum()), self.pool.count, len(job))
+        idle = self.clock.idle(float(self.pool.progress["busy"].sum()), self.pool.count)
         return replace(e, foreseen=self.pool.batch.foreseen, idle=idle)
 
     def foresee(self, t: int, hint: Hint) -> None:

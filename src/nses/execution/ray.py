@@ -143,10 +143,11 @@ class OnRay:
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
         """The same result as the serial evaluator's, to the bit."""
         job = job_of(candidates, archive)
+        self.clock.count(len(job))
         e = evaluate_in_parts(job, self.capacity, self._run, self.plan, self.judge)
         if not job.perturbed or job.enough is not None:
             return e
-        idle = self.clock.idle(self.busy, self.roster.playing, len(job))
+        idle = self.clock.idle(self.busy, self.roster.playing)
         return replace(e, foreseen=self.foreseen, idle=idle)
 
     def foresee(self, t: int, hint: Hint) -> None:
@@ -196,7 +197,7 @@ class OnRay:
         if not shares.free:
             next_job, share = self.forecast.offer(node, ready)
         held = shares.count(name)
-        if not held and next_job is None:
+        if not (held or len(settled) or next_job is not None):
             return
         alone = len(ready) == 1
         low = held // 2 if shares.free else 0 if alone else node.workers - 1

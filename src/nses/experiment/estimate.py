@@ -16,6 +16,7 @@ from nses.core.seeding import Purpose, generator
 from nses.core.values import Candidates, Floats
 from nses.errors import UsageError
 from nses.execution.backends import BACKENDS
+from nses.execution.clock import BRIEF
 from nses.execution.cpus import ONE_THREAD, usable_cpus
 from nses.execution.serial import Serial
 from nses.experiment.analysis.machines import (
@@ -102,7 +103,7 @@ def estimate(config: Config, nodes: int | None = None) -> Estimate:
         update=UPDATE,
         entry=archive_bytes(config, task) // (config.members + config.generations),
     )
-    tricks = _tricks(config, cluster)
+    tricks = _tricks(config, cluster, float(work.seconds.mean()))
     fewest = replace(work, n=_candidates(config, task.step_limit))
     longest = lasting(fewest, task.step_limit / (speed * crowded))
     tests = config.retest_episodes * (1 + len(task.variations))
@@ -135,10 +136,10 @@ def _cluster(config: Config, nodes: int | None) -> Cluster:
     return Cluster(workers, nodes, RAY)
 
 
-def _tricks(config: Config, cluster: Cluster) -> Tricks:
+def _tricks(config: Config, cluster: Cluster, episode: float) -> Tricks:
     """Return what a run that is alone does so that no CPU waits."""
     tricks = SHARED if cluster.costs is RAY else Tricks()
-    if cluster.cpus == 1 or not config.look_ahead:
+    if cluster.cpus == 1 or not config.look_ahead or episode < BRIEF:
         return tricks
     return replace(tricks, foresight=RIGHT if config.members > 1 else 1.0, early=True)
 
