@@ -1,5 +1,6 @@
 """Whether a disturbed run equals the undisturbed one, and what it left behind."""
 
+import hashlib
 import json
 import os
 from contextlib import suppress
@@ -31,7 +32,9 @@ def evidence(home: Path) -> Evidence:
         gaps |= {g for r in records if "gap" in r for g in range(r["gap"][0], r["gap"][1] + 1)}
     archive = checkpoint.load_archive(home / "archive.safetensors")
     state = checkpoint.digest(run.state, [])
-    return Evidence(state, run.retest, archive.rows.tobytes().hex(), logs, frozenset(gaps))
+    behaviors = archive.traces or [archive.rows]
+    content = hashlib.sha256(b"".join(b.tobytes() for b in behaviors)).hexdigest()
+    return Evidence(state, run.retest, content, logs, frozenset(gaps))
 
 
 def _lasting(record: dict[str, Any]) -> str:
