@@ -17,6 +17,7 @@ from random import Random
 
 MARK = "NSES_SOAK"  # in the environment of every process that a soak starts
 ENDS = 60.0  # seconds that a process may take to end after it was asked to
+LEAVES = 20.0  # seconds that workers may outlive their coordinator on a busy machine
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Training:
     process: subprocess.Popen[bytes]
     mark: str
     reader: int | None  # None once its standard output is closed
+    leaves: float = LEAVES  # seconds that its workers may outlive it
 
     def drain(self) -> None:
         """Read what it printed, so that it never blocks."""
@@ -82,6 +84,18 @@ def command_of(pid: int) -> bytes:
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     return b""
+
+
+def described(pid: int) -> str:
+    """A process and those that it descends from, with their states."""
+    try:
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+    except OSError:
+        return f"{pid} (gone)"
+    words = command_of(pid).replace(b"\0", b" ").decode(errors="replace").strip()
+    state, parent = rest.split()[:2]
+    above = f", child of {described(int(parent))}" if int(parent) > 1 else ""
+    return f"{pid} {state} {words[:100] or name}{above}"
 
 
 def marked(mark: str) -> list[int]:

@@ -29,6 +29,7 @@ from benchmarks.faults import (
     ENDS,
     Fault,
     Training,
+    described,
     generation_of,
     marked,
     plan,
@@ -37,7 +38,6 @@ from benchmarks.stage import COURSES, HERE, ON_THIS_MACHINE, Stage, on_a_cluster
 from nses.experiment.runs.storage import CheckpointRefused
 
 PATIENCE = 180.0  # seconds without a new generation after which a run counts as hanging
-LEAVING = 20.0  # seconds that workers may outlive their coordinator on a busy machine
 STAGES = {"machine": lambda: nullcontext(ON_THIS_MACHINE), "cluster": on_a_cluster}
 WHERE = "on this machine alone, on a cluster of two nodes, or half of the time each (both)"
 EXITS = {0, 4, 130, 143, -2, -9, -15}  # negative: before the command started, or after its end
@@ -205,11 +205,11 @@ class Soak:
 
     def _check_left(self, home: Path, training: Training) -> None:
         """Check that none of its processes outlives it for long."""
-        end = time.monotonic() + LEAVING
+        end = time.monotonic() + training.leaves
         while (left := self._left()) and time.monotonic() < end:
             time.sleep(0.05)
         for pid in left:
-            self._fail(home, f"process {pid} is still running")
+            self._fail(home, f"still running after {training.leaves:.0f} s: {described(pid)}")
             with suppress(ProcessLookupError):
                 os.kill(pid, 9)
 

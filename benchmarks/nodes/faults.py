@@ -16,6 +16,7 @@ from benchmarks.nodes.cluster import Cluster
 
 Kind = Callable[[Training, Fault], bool]
 MOST = 2  # nodes besides the head
+RETURNS = 60.0  # seconds in which a node that was cut off learns that it is out, and ends
 
 # What happens to the driver is the same as on one machine. It is not starved of disk space here:
 # the limit would be on the memory that it shares with Ray, too.
@@ -56,6 +57,7 @@ def kinds_on(cluster: Cluster) -> dict[str, Kind]:
             return False
         cluster.tell("cut")
         let_pass(training, 2 * fault.seconds)
+        training.leaves = RETURNS  # the end of a run is told to nobody behind a cut
         return cluster.tell("mend") != ""
 
     found: dict[str, Kind] = {
