@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,12 +24,13 @@ class Evidence:
     gaps: frozenset[int]  # generations that the logs mark as lost
 
 
-def evidence(home: Path) -> Evidence:
+def evidence(home: Path, without: Collection[str] = ()) -> Evidence:
+    """Of the run in this directory, without these fields of its logs."""
     run = nses.load(home)
     logs, gaps = {}, set()
     for name in ("metrics.jsonl", "history.jsonl"):
         records = [json.loads(line) for line in (home / name).read_text().splitlines()]
-        logs[name] = {r["generation"]: _lasting(r) for r in records if "generation" in r}
+        logs[name] = {r["generation"]: _lasting(r, without) for r in records if "generation" in r}
         gaps |= {g for r in records if "gap" in r for g in range(r["gap"][0], r["gap"][1] + 1)}
     archive = checkpoint.load_archive(home / "archive.safetensors")
     state = checkpoint.digest(run.state, [])
@@ -37,8 +39,9 @@ def evidence(home: Path) -> Evidence:
     return Evidence(state, run.retest, content, logs, frozenset(gaps))
 
 
-def _lasting(record: dict[str, Any]) -> str:
-    return json.dumps({k: v for k, v in record.items() if k not in checkpoint.VOLATILE})
+def _lasting(record: dict[str, Any], without: Collection[str]) -> str:
+    left_out = {*checkpoint.VOLATILE, *without}
+    return json.dumps({k: v for k, v in record.items() if k not in left_out})
 
 
 def differences(found: Evidence, right: Evidence) -> list[str]:
@@ -53,10 +56,17 @@ def differences(found: Evidence, right: Evidence) -> list[str]:
         wrong = [g for g, line in lines.items() if ours.get(g, line) != line]
         missing = [g for g in lines if g not in ours and g not in found.gaps]
         extra = [g for g in ours if g not in lines]
-        different += [f"{name}: {g} differs" for g in wrong[:3]]
+        different += [f"{name}: {g} differs in {_where(ours[g], lines[g])}" for g in wrong[:3]]
         different += [f"{name}: {g} is missing" for g in missing[:3]]
         different += [f"{name}: {g} is too many" for g in extra[:3]]
     return different
+
+
+def _where(line: str, right: str) -> str:
+    """The names of the fields in which two lines of a log differ."""
+    ours, theirs = json.loads(line), json.loads(right)
+    names = [k for k in {**ours, **theirs} if ours.get(k, ...) != theirs.get(k, ...)]
+    return " ".join(names)
 
 
 def shared_memory() -> set[str]:

@@ -25,16 +25,17 @@ def test_the_plan_of_faults_is_a_pure_function_of_its_seed():
 
 
 def test_a_disturbed_run_may_lack_only_lines_that_it_says_it_lacks():
-    logs = {"metrics.jsonl": {1: "a", 2: "b"}}
+    logs = {"metrics.jsonl": {1: '{"x": 1}', 2: '{"x": 2}'}}
     right = Evidence("s", [1.0], "r", logs, frozenset())
     assert not differences(right, right)
-    lacking = replace(right, logs={"metrics.jsonl": {1: "a"}})
+    lacking = replace(right, logs={"metrics.jsonl": {1: '{"x": 1}'}})
     assert differences(lacking, right) == ["metrics.jsonl: 2 is missing"]
     assert not differences(replace(lacking, gaps=frozenset([2])), right)
-    other = replace(right, state="t", logs={"metrics.jsonl": {1: "x", 2: "b", 3: "c"}})
+    lines = {1: '{"x": 3, "y": 4}', 2: '{"x": 2}', 3: "{}"}
+    other = replace(right, state="t", logs={"metrics.jsonl": lines})
     assert differences(other, right) == [
         "state",
-        "metrics.jsonl: 1 differs",
+        "metrics.jsonl: 1 differs in x y",
         "metrics.jsonl: 3 is too many",
     ]
 
