@@ -13,9 +13,10 @@ import csv
 import itertools
 import math
 import multiprocessing
+import signal
+import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +58,9 @@ PROBLEMS = {
         Problem("CartPole", "CartPole-v1", 475.0, False),
         Problem("Pendulum", "Pendulum-v1", -200.0, False),
         Problem("maze", "examples.maze:task", 10.0, True),
-        Problem("DoorKey", "minigrid:MiniGrid-DoorKey-5x5-v0", 0.5, True, SEEN),
+        Problem(
+            "DoorKey", "minigrid:MiniGrid-DoorKey-5x5-v0", 0.5, True, {**SEEN, "max_steps": 100}
+        ),
         Problem("Empty", "minigrid:MiniGrid-Empty-5x5-v0", 0.9, True, SEEN),
     )
 }
@@ -67,26 +70,27 @@ FORMER = {
     "evaluation_episodes": 10, "weight_patience": 10, "weight_step": 0.05, "hidden": (32, 32),
     "moments_probability": 0.1,
 }  # fmt: skip
+# As many episodes, but twice as many generations, in which the weight can fall to 0 and return.
+EAGER = {
+    **FORMER, "generations": 200, "n": 50, "evaluation_episodes": 5, "weight_patience": 5,
+    "weight_step": 0.1,
+}  # fmt: skip
+MANY = {**EAGER, "generations": 500, "n": 20, "evaluation_episodes": 2, "weight_patience": 10}
 SETTINGS: dict[str, dict[str, Any]] = {
     "former": FORMER,
     "patient": {**FORMER, "weight_patience": 3, "weight_step": 0.1},
-    "longer": {**FORMER, "generations": 200, "n": 50, "evaluation_episodes": 5},
-    "longer-eager": {
-        **FORMER, "generations": 200, "n": 50, "evaluation_episodes": 5, "weight_patience": 5,
-        "weight_step": 0.1,
-    },
-    "many": {
-        **FORMER, "generations": 500, "n": 20, "evaluation_episodes": 2, "weight_step": 0.1,
-    },
-    "many-alone": {
-        **FORMER, "generations": 500, "n": 20, "evaluation_episodes": 2, "weight_step": 0.1,
-        "members": 1,
-    },
-    "many-quick": {
-        **FORMER, "generations": 500, "n": 20, "evaluation_episodes": 2, "weight_step": 0.1,
-        "lr": 0.1,
-    },
-}  # fmt: skip
+    "longer": {**EAGER, "weight_patience": 10, "weight_step": 0.05},
+    "longer-eager": EAGER,
+    "eager-slow": {**EAGER, "lr": 0.02},
+    "eager-alone": {**EAGER, "members": 1},
+    "eager-free": {**EAGER, "l2": 0.0},
+    "eager-free-alone": {**EAGER, "l2": 0.0, "members": 1},
+    "eager-free-pair": {**EAGER, "l2": 0.0, "members": 2},
+    "eager-brief": {**EAGER, "weight_patience": 3},
+    "many": MANY,
+    "many-alone": {**MANY, "members": 1},
+    "many-quick": {**MANY, "lr": 0.1},
+}
 
 
 def main(arguments: list[str]) -> int:
@@ -109,17 +113,19 @@ def main(arguments: list[str]) -> int:
         for key in itertools.product(given.settings, given.problems, given.algorithms)
         if (*key, str(seed)) not in there
     ]
-    with ProcessPoolExecutor(given.workers, multiprocessing.get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(trained, *key) for key in missing]):
-            keep(future.result())
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends the pool, too
+    with multiprocessing.get_context("spawn").Pool(given.workers) as pool:
+        for row in pool.imap_unordered(trained, missing):
+            keep(row)
     print("\n".join(table(kept(), map(str, seeds))))
     return 0
 
 
-def trained(settings: str, name: str, algorithm: str, seed: int) -> tuple[str, ...]:
+def trained(key: tuple[str, str, str, int]) -> tuple[str, ...]:
     """The line of one run."""
     import nses
 
+    settings, name, algorithm, seed = key
     problem = PROBLEMS[name]
     chosen = {**SETTINGS[settings], **problem.settings, "algorithm": algorithm, "seed": seed}
     if algorithm == "es":

@@ -70,8 +70,12 @@ def _where(line: str, right: str) -> str:
 
 
 def shared_memory() -> set[str]:
-    """Names in /dev/shm that no living process has open or mapped."""
+    """Names in /dev/shm that no living process has open or mapped.
+
+    Semaphores are not counted: a run makes none, so they belong to other programs.
+    """
     names = set(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else set()
+    names = {name for name in names if not name.startswith("sem.")}
     used = set()
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
