@@ -80,7 +80,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "former": FORMER,
     "patient": {**FORMER, "weight_patience": 3, "weight_step": 0.1},
     "longer": {**EAGER, "weight_patience": 10, "weight_step": 0.05},
-    "longer-eager": EAGER,
+    "eager": EAGER,
     "eager-slow": {**EAGER, "lr": 0.02},
     "eager-alone": {**EAGER, "members": 1},
     "eager-free": {**EAGER, "l2": 0.0},
@@ -181,7 +181,7 @@ def kept() -> list[tuple[str, ...]]:
 def keep(row: tuple[str, ...]) -> None:
     first = not FILE.exists()
     with FILE.open("a", newline="") as file:
-        csv.writer(file).writerows([HEAD, row] if first else [row])
+        csv.writer(file, lineterminator="\n").writerows([HEAD, row] if first else [row])
 
 
 def table(rows: list[tuple[str, ...]], seeds: Iterable[str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import pytest
 from benchmarks.defaults import HEAD, PROBLEMS, REPORTING, SETTINGS, TUNING, Promising, table
 
-from nses import StopTraining
+from nses import StopTraining, recipe
 
 
 def line(settings, problem, algorithm, seed, solved):
@@ -32,6 +32,11 @@ def test_half_of_the_problems_are_hard_and_seeds_of_tuning_and_reporting_are_apa
 def test_settings_cost_the_same_number_of_episodes():
     costs = {s["generations"] * (s["n"] + s["evaluation_episodes"]) for s in SETTINGS.values()}
     assert len(costs) == 1
+
+
+def test_the_settings_that_won_are_those_of_the_general_recipe():
+    config = recipe("CartPole-v1", "laptop", "nsra-es")
+    assert {name: getattr(config, name) for name in SETTINGS["eager"]} == SETTINGS["eager"]
 
 
 def test_a_run_is_tried_once_for_each_best_policy_that_seems_to_solve_the_problem():
