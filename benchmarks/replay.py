@@ -89,7 +89,7 @@ def recordings_of(search: Search, state: State) -> list[Recording]:
 def replaying(task: str, recordings: list[Recording], taken: Any) -> Iterator[Callable[[], None]]:
     """Replay episodes with bare mj_step calls, unit by unit; all processes count in `taken`."""
     body: Any = make_task(task).make().unwrapped
-    model, data, frame_skip = body.model, body.data, body.body.frame_skip
+    model, data, substeps = body.model, body.data, body.substeps
     ctrl, step = data.ctrl, mujoco.mj_step
     units = list(units_of(len(recordings)))
 
@@ -99,7 +99,7 @@ def replaying(task: str, recordings: list[Recording], taken: Any) -> Iterator[Ca
         mujoco.mj_forward(model, data)
         for u in recording.controls:
             ctrl[:] = u
-            step(model, data, frame_skip)
+            step(model, data, substeps)
         assert np.array_equal(data.qpos, recording.end), "the replayed episode differs"
 
     def work() -> None:

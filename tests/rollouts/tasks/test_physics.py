@@ -58,6 +58,8 @@ def test_every_solver_can_be_chosen(solver):
         ({"solver": 2}, "solver must be one of PGS, CG, Newton, got 2"),
         ({"iterations": 0}, "iterations must be a whole number from 1 to 1,000,000, got 0"),
         ({"iterations": True}, "iterations must be a whole number"),
+        ({"substeps": 0}, "substeps must be a whole number from 1 to 1,000, got 0"),
+        ({"substeps": 2.0}, "substeps must be a whole number from 1 to 1,000, got 2.0"),
         ({"tolerance": -1}, "tolerance must be a number of at least 0, got -1"),
         ({"tolerance": float("nan")}, "tolerance must be a number"),
     ],
@@ -71,14 +73,33 @@ def test_compiled_and_stepped_episodes_take_the_options_along():
     policy = MLP((17, 6))
     theta = policy.init(generator(0, 0, 0, Purpose.POLICY_INIT)) * 20
     played = []
-    for integrator in ("RK4", None):
-        task = make_task("halfcheetah", max_steps=20, integrator=integrator)
+    for options in ({"integrator": "RK4"}, {"substeps": 3}, {"substeps": None}):
+        task = make_task("halfcheetah", max_steps=20, **options)
         compiled, stepped = (
             player(task, policy, native=native).play(theta, initial(17), 0) for native in (1, 0)
         )
         assert compiled.f == stepped.f
         played.append(compiled.f)
-    assert played[0] != played[1]
+    assert len(set(played)) == 3
+
+
+def test_fewer_substeps_are_longer_and_land_nearer_to_the_task_than_a_cheaper_integrator():
+    def places(**options):
+        environment = BodyEnv("humanoid", **options)
+        assert environment.dt == pytest.approx(0.015)
+        found = []
+        for seed in range(5):
+            environment.reset(seed=seed)
+            for t in range(15):
+                environment.step(np.full(17, 0.4 * np.sin(t), np.float32))
+            found.append(environment.data.qpos.copy())
+        return np.array(found), environment.model.opt.timestep
+
+    own, step = places()
+    coarse, longer = places(substeps=2)
+    cheap, same = places(integrator="implicitfast")
+    assert (step, longer, same) == (0.003, 0.0075, 0.003)
+    assert 0 < np.abs(coarse - own).mean() < np.abs(cheap - own).mean()
 
 
 def test_what_is_simulated_otherwise_is_tested_as_it_should_be_too():
@@ -92,8 +113,9 @@ def test_what_is_simulated_otherwise_is_tested_as_it_should_be_too():
 
 
 def test_another_simulation_is_named_beside_the_own_one():
-    given = {"integrator": "implicitfast", "solver": "PGS", "left_hip": -120}
+    given = {"integrator": "implicitfast", "solver": "PGS", "left_hip": -120, "substeps": 5}
     assert unlike_its_task("humanoid", given) == "integrator implicitfast instead of RK4"
+    assert unlike_its_task("humanoid", {"substeps": 2}) == "substeps 2 instead of 5"
     assert unlike_its_task("humanoid", {"solver": None}) == ""
     assert unlike_its_task("CartPole-v1", given) == ""
 
@@ -102,5 +124,5 @@ def test_a_body_that_declares_nothing_is_simulated_as_its_model_says():
     assert Physics().other_than({"integrator": "Euler"}) == {"integrator": "of the model"}
     spec = mujoco.MjSpec()
     spec.option.iterations = 3
-    Physics(solver="CG").apply(spec)
+    Physics(solver="CG").apply(spec, 1)
     assert (spec.option.iterations, spec.option.solver) == (3, mujoco.mjtSolver.mjSOL_CG)

@@ -103,7 +103,7 @@ def episode(
     """
     model, data = simulation
     observed, qpos, ctrl, centre, cfrc_ext, warnings = views
-    frame_skip, forces, lowest, highest, low, high = body
+    substeps, forces, lowest, highest, low, high = body
     theta, sizes, activation, mean, std, work = network
     for step in range(steps):
         look(observed, observation)
@@ -118,7 +118,7 @@ def episode(
                 u += noise[step, j]
             u = low[j] if u < low[j] else u  # a NaN stays one, as in NumPy
             ctrl[j] = high[j] if u > high[j] else u
-        for _ in range(frame_skip):
+        for _ in range(substeps):
             mj_step(model, data)
         so_far[3] += 1
         x0, y0, x1, y1 = so_far[1], so_far[2], centre[0], centre[1]

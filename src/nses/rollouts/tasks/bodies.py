@@ -45,7 +45,7 @@ class Body:
     """A model, how it is simulated, what it senses, and when it counts as fallen."""
 
     model: str
-    frame_skip: int
+    frame_skip: int  # steps of the model in one of the environment
     reset_noise: float  # uniform, on all positions and velocities
     reward: Reward  # directional, as in Gymnasium (except for the contact cost of its ant)
     unseen: int = 2  # leading positions not observed: x and y; the next one is the height
@@ -54,6 +54,11 @@ class Body:
     physics: Physics = MODELS_OWN  # known for those below, so that others can be told from it
     timestep: float | None = None  # in seconds, where it is not the model's
     distance: float = 5.0  # of the camera
+
+    @property
+    def simulation(self) -> Physics:
+        """How it is simulated where nobody asks for anything else."""
+        return replace(self.physics, substeps=self.frame_skip)
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,7 @@ def unlike_its_task(name: str, arguments: Mapping[str, Any]) -> str:
     """How the simulation differs from that of a built-in task, in words; empty if it does not."""
     if name not in BODY_TASKS:
         return ""
-    own = BODIES[BODY_TASKS[name].body].physics.other_than(arguments)
+    own = BODIES[BODY_TASKS[name].body].simulation.other_than(arguments)
     return ", ".join(f"{option} {arguments[option]} instead of {x}" for option, x in own.items())
 
 
@@ -157,9 +162,9 @@ def model_of(
     from mujoco import MjSpec
 
     spec = MjSpec.from_file(str(ASSETS / body.model))
-    (physics or body.physics).apply(spec)
     if body.timestep is not None:
         spec.option.timestep = body.timestep
+    (physics or body.simulation).apply(spec, body.frame_skip)
     if left_hip is not None:
         _bend_left_hip(spec, left_hip)
     if bare:

@@ -124,7 +124,7 @@ def _body_variations(
 ) -> dict[str, Task]:
     """The task as it is without options, if it is simulated in another way."""
     body = BODIES.get(str(settings["body"]))
-    own = body.physics.other_than(arguments) if body else {}
+    own = body.simulation.other_than(arguments) if body else {}
     if not own:
         return {}
     words = ", ".join(f"{option} {value}" for option, value in own.items())

@@ -64,18 +64,21 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         solver: str | None = None,
         iterations: int | None = None,
         tolerance: float | None = None,
+        substeps: int | None = None,
     ):
         self.body = _choice("body", body, BODIES)
         self.reward = _choice("reward", reward, REWARDS)(self.body)
         options = dict(
-            integrator=integrator, solver=solver, iterations=iterations, tolerance=tolerance
-        )
-        self.physics = self.body.physics.revised(options)
+            integrator=integrator, solver=solver, iterations=iterations, tolerance=tolerance,
+            substeps=substeps,
+        )  # fmt: skip
+        self.physics = self.body.simulation.revised(options)
+        self.substeps = substeps or self.body.frame_skip
         bare = render_mode is None
         self.model = model_of(self.body, trap, left_hip, self.physics, bare)
         self.data = data = mujoco.MjData(self.model)
         keep_out_of_the_working_directory()
-        self.dt = self.model.opt.timestep * self.body.frame_skip  # seconds per step
+        self.dt = self.model.opt.timestep * self.substeps  # seconds per step
         self.metadata = {**BodyEnv.metadata, "render_fps": round(1 / self.dt)}
         self.render_mode = render_mode
         self.camera = Camera(self.model, self.body.distance) if render_mode == "rgb_array" else None
@@ -108,7 +111,7 @@ class BodyEnv(gym.Env[NDArray[np.float64], NDArray[np.float32]]):
         data, (x0, y0) = self.data, self.place
         np.maximum(action, self.low, out=data.ctrl)
         np.minimum(data.ctrl, self.high, out=data.ctrl)
-        mujoco.mj_step(self.model, data, nstep=self.body.frame_skip)
+        mujoco.mj_step(self.model, data, nstep=self.substeps)
         x, y, _ = self.centre.tolist()
         blown_up = has_blown_up(self.warnings, x0, y0, x, y)
         if blown_up:  # MuJoCo has reset itself in mid-step, or the state is nonsense
@@ -180,7 +183,7 @@ class BodyPlayer:
             data.cfrc_ext,
             environment.warnings,
         )
-        self.body = (body.frame_skip, environment.forces, *body.height, space.low, space.high)
+        self.body = (environment.substeps, environment.forces, *body.height, space.low, space.high)
         self.reward = astuple(environment.reward)
         self.work, self.observation = policy.buffers(), np.empty(policy.observation_size)
 

@@ -23,7 +23,7 @@ INTEGRATORS = {
     "implicit": "mjINT_IMPLICIT",
     "implicitfast": "mjINT_IMPLICITFAST",
 }
-MOST_ITERATIONS = 10**6
+MOST = {"iterations": 10**6, "substeps": 1000}
 SOLVERS = {"PGS": "mjSOL_PGS", "CG": "mjSOL_CG", "Newton": "mjSOL_NEWTON"}
 
 
@@ -35,18 +35,21 @@ class Physics:
     solver: str | None = None  # of contacts and limits
     iterations: int | None = None  # of the solver, at most
     tolerance: float | None = None  # at which it ends earlier
+    substeps: int | None = None  # of equal length, that make up a step of the environment
 
     def __post_init__(self) -> None:
         for name, known in (("integrator", INTEGRATORS), ("solver", SOLVERS)):
             value = getattr(self, name)
             if not (value is None or (isinstance(value, str) and value in known)):
                 raise UsageError(f"{name} must be one of {', '.join(known)}, got {value!r}.")
-        count, least = self.iterations, self.tolerance
-        whole = isinstance(count, int) and not isinstance(count, bool)
-        if not (count is None or (whole and 1 <= count <= MOST_ITERATIONS)):
-            raise UsageError(
-                f"iterations must be a whole number from 1 to {MOST_ITERATIONS:,}, got {count!r}."
-            )
+        for name, most in MOST.items():
+            count = getattr(self, name)
+            whole = isinstance(count, int) and not isinstance(count, bool)
+            if not (count is None or (whole and 1 <= count <= most)):
+                raise UsageError(
+                    f"{name} must be a whole number from 1 to {most:,}, got {count!r}."
+                )
+        least = self.tolerance
         if not (least is None or (isinstance(least, int | float) and 0 <= least < math.inf)):
             raise UsageError(f"tolerance must be a number of at least 0, got {least!r}.")
 
@@ -54,11 +57,14 @@ class Physics:
         """This, with those options that are among the arguments of an environment."""
         return replace(self, **_given(arguments))
 
-    def apply(self, spec: "MjSpec") -> None:
-        """Give a model these options."""
+    def apply(self, spec: "MjSpec", own: int) -> None:
+        """Give these options to a model, `own` steps of which make up one of the environment."""
         import mujoco
 
-        for name, value in _given(asdict(self)).items():
+        given = _given(asdict(self))
+        if (substeps := given.pop("substeps", own)) != own:
+            spec.option.timestep *= own / substeps
+        for name, value in given.items():
             if name == "integrator":
                 value = getattr(mujoco.mjtIntegrator, INTEGRATORS[value])
             elif name == "solver":
