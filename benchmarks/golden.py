@@ -63,13 +63,13 @@ def main(arguments: list[str]) -> int:
         old, new = Path(name) / "before", Path(name) / "after"
         follow(before, [training_of(old, *run) for run in runs], old)
         follow(ROOT / "src", [training_of(new, *run) for run in runs], new)
-        trained = [compared(old, new, *run, given.without) for run in runs]
+        trained = [compared(old, new, given.without, *run) for run in runs]
         homes = [home(place, *run) for place in (old, new) for run in runs]
         replays = [["replay", str(h), "--generation", "2", "--candidate", "3"] for h in homes]
         replayed = follow(ROOT / "src", replays, Path(name))
         resuming = [["resume", str(h), "--generations", str(T + 1)] for h in homes]
         follow(ROOT / "src", resuming, Path(name))
-        resumed = [compared(old, new, *run, given.without) for run in runs]
+        resumed = [compared(old, new, given.without, *run) for run in runs]
     rows = []
     for i, (task, algorithm) in enumerate(runs):
         same = "same bits" if replayed[i] == replayed[len(runs) + i] == 0 else "NO"
@@ -105,7 +105,7 @@ def follow(tree: Path, commands: list[list[str]], place: Path) -> list[int]:
     return [int(line.split()[1]) for line in lines if line.startswith("code ")]
 
 
-def compared(before: Path, after: Path, task: str, algorithm: str, without: list[str]) -> str:
+def compared(before: Path, after: Path, without: list[str], task: str, algorithm: str) -> str:
     """Equal, or what differs. Lines of the history may have another form; replays read them."""
     one, other = (evidence(home(place, task, algorithm), without) for place in (before, after))
     found = [what for what in differences(other, one) if not what.startswith("history")]
