@@ -16,7 +16,7 @@ import multiprocessing
 import signal
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,9 @@ class Problem:
     solved: float
     hard: bool  # deceptive, or hardly ever paid
     settings: dict[str, Any] = field(default_factory=dict[str, Any])
+
+    def __str__(self) -> str:
+        return f"{self.name} (hard)" if self.hard else self.name
 
 
 OUT = {"point-trap": 5.7, "swimmer-trap": 4.6}  # x, in metres
@@ -91,6 +94,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "many-alone": {**MANY, "members": 1},
     "many-quick": {**MANY, "lr": 0.1},
 }
+CHANGE = "former", "eager"  # the general recipe, before and after the study
 
 
 def main(arguments: list[str]) -> int:
@@ -117,7 +121,9 @@ def main(arguments: list[str]) -> int:
     with multiprocessing.get_context("spawn").Pool(given.workers) as pool:
         for row in pool.imap_unordered(trained, missing):
             keep(row)
-    print("\n".join(table(kept(), map(str, seeds))))
+    rows = [row for row in kept() if int(row[3]) in seeds]
+    print("\n".join(table(rows)))
+    print("\n".join(["", *changes(rows, *CHANGE)]))
     return 0
 
 
@@ -184,10 +190,8 @@ def keep(row: tuple[str, ...]) -> None:
         csv.writer(file, lineterminator="\n").writerows([HEAD, row] if first else [row])
 
 
-def table(rows: list[tuple[str, ...]], seeds: Iterable[str]) -> Iterator[str]:
+def table(rows: list[tuple[str, ...]]) -> Iterator[str]:
     """How many runs of how many solved each problem, by settings and algorithm."""
-    wanted = set(seeds)
-    rows = [row for row in rows if row[3] in wanted]
     columns = sorted({(row[0], row[2]) for row in rows})
     yield f"| problem | {' | '.join(f'{a}, {s}' for s, a in columns)} |"
     yield "|---" * (len(columns) + 1) + "|"
@@ -196,4 +200,22 @@ def table(rows: list[tuple[str, ...]], seeds: Iterable[str]) -> Iterator[str]:
         for column in columns:
             solved = [int(r[5]) for r in rows if (r[0], r[2]) == column and r[1] == problem.name]
             cells.append(f"{sum(solved)} of {len(solved)}" if solved else "–")
-        yield f"| {problem.name}{' (hard)' if problem.hard else ''} | {' | '.join(cells)} |"
+        yield f"| {problem} | {' | '.join(cells)} |"
+
+
+def changes(rows: list[tuple[str, ...]], old: str, new: str) -> Iterator[str]:
+    """How many of the runs that both settings have solved each problem: before → after."""
+    solved = {row[:4]: int(row[5]) for row in rows}
+    both = [key[1:] for key in solved if key[0] == old and (new, *key[1:]) in solved]
+    algorithms = sorted({algorithm for _, algorithm, _ in both})
+    yield f"| {old} → {new} | {' | '.join(algorithms)} |"
+    yield "|---" * (len(algorithms) + 1) + "|"
+    hard = {name for name, problem in PROBLEMS.items() if problem.hard}
+    lines = {str(problem): {problem.name} for problem in PROBLEMS.values()}
+    for title, names in {**lines, "all hard ones": hard, "all": {*PROBLEMS}}.items():
+        cells = []
+        for algorithm in algorithms:
+            keys = [key for key in both if key[0] in names and key[1] == algorithm]
+            before, after = (sum(solved[settings, *key] for key in keys) for settings in (old, new))
+            cells.append(f"{before} → {after} of {len(keys)}")
+        yield f"| {title} | {' | '.join(cells)} |"
