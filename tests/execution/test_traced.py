@@ -83,7 +83,7 @@ def test_a_trace_that_is_none_fails_its_episode_only():
         return replace(episode, behavior=episode.behavior[:0]) if seed == 0 else episode
 
     runner.player = SimpleNamespace(play=forget, close=runner.player.close)
-    runner._player = lambda: runner.player  # type: ignore[method-assign]  (when it tries again)
+    runner._open = lambda: None  # type: ignore[method-assign]  (when it tries again)
     rows = play(runner, job_of(unperturbed(HEALTHY), A), None, range(5))
     (error,) = rows.errors
     assert "a trace must be a uint8 array" in error

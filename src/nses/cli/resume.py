@@ -48,8 +48,9 @@ def command(argv: list[str]) -> int:
         "Continue a run exactly where it stopped.",
     )
     from nses.experiment.runs.run import load
-    from nses.experiment.settings.config import changed, value_of
+    from nses.experiment.settings.config import changed
     from nses.experiment.settings.stopping import STOPS
+    from nses.experiment.settings.values import value_of
 
     run = load(given.run)
     run.refuse_without(given.task)

@@ -286,13 +286,13 @@ def play(
 
 
 def episode_of(runner: Runner, job: Job, noise: Table | None, i: int) -> Episode:
-    plan = runner.plan
     return runner.play(
         job.policy(i, noise, runner.theta),
         job.moments,
         int(job.seeds[i]),
-        action_noise=plan.action_noise if job.perturbed else 0.0,
-        contributes=plan.moments_size > 0 and bool(job.contributes[i]),
+        action_noise=runner.plan.action_noise if job.perturbed else 0.0,
+        contributes=runner.plan.moments_size > 0 and bool(job.contributes[i]),
+        training=job.perturbed,
     )
 
 

@@ -3,6 +3,7 @@
 import logging
 import traceback
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +35,7 @@ class Plan:
     action_noise: float = 0.0
     native: bool = True
     finite_behaviors: bool = True  # whether an episode without a finite behavior has failed
+    training: Task | None = None  # what candidates play, if it is not the task itself
 
     @property
     def traces(self) -> bool:
@@ -69,17 +71,27 @@ class Runner:
         self.theta = np.empty(plan.policy.size, np.float32)
         self.shape = None if plan.traces else (plan.behavior_size,)  # of behaviors that have one
         self.failed_to_close = False
-        self.player = self._player()
+        self._open()
 
-    def _player(self) -> Player:
+    def _open(self) -> None:
+        self.player = self._player(self.plan.task)
+        other = self.plan.training
+        self.trainer = None if other is None else self._player(other)
+
+    def _player(self, task: Task) -> Player:
         plan = self.plan
         with errors_only():
-            return player(plan.task, plan.policy, native=plan.native, should_stop=self.should_stop)
+            return player(task, plan.policy, native=plan.native, should_stop=self.should_stop)
+
+    @property
+    def players(self) -> list[Player]:
+        return [self.player] if self.trainer is None else [self.player, self.trainer]
 
     def warm_up(self) -> None:
         """Compile what an episode needs, before any deadline starts to run."""
-        if isinstance(self.player, WarmsUp):
-            self.player.warm_up()
+        for one in self.players:
+            if isinstance(one, WarmsUp):
+                one.warm_up()
         theta = np.zeros_like(self.theta)
         perturb(theta, 0.0, theta, self.theta)
         if self.plan.traces:
@@ -97,12 +109,14 @@ class Runner:
         *,
         action_noise: float = 0.0,
         contributes: bool = False,
+        training: bool = False,
     ) -> Episode:
         """One episode; if the environment raises, once more with the same seed in a new one."""
         for attempt in (1, 2):
+            chosen = (training and self.trainer) or self.player
             try:
                 with errors_only():
-                    episode = self.player.play(
+                    episode = chosen.play(
                         theta, moments, seed, action_noise=action_noise, contributes=contributes
                     )
                 if getattr(episode.behavior, "shape", ()) != self.shape:  # a quick look first
@@ -114,7 +128,7 @@ class Runner:
                 if attempt == 2:
                     raise
                 self.close()
-                self.player = self._player()
+                self._open()
         raise AssertionError
 
     def novelty(self, b: Any, A: Archive) -> Any:
@@ -123,8 +137,9 @@ class Runner:
     def close(self, say: bool = True) -> None:
         """Close the environment. Failing to close does no harm by now, and is logged once."""
         try:
-            with errors_only():
-                self.player.close()
+            with errors_only(), ExitStack() as stack:
+                for one in self.players:
+                    stack.callback(one.close)
         except Exception:
             if say and not self.failed_to_close:
                 log.warning("an environment failed to close:\n%s", traceback.format_exc().rstrip())

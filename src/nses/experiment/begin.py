@@ -13,7 +13,7 @@ from nses.experiment.runs import checkpoint
 from nses.experiment.runs.document import (
     CONFIG,
     note_resumption,
-    spaces_of,
+    other_spaces,
     versions_now,
     write_config,
 )
@@ -197,12 +197,7 @@ def _differences(config: Config, task: Task, policy: Policy | None, run: Run) ->
     ours, theirs = _object_name(config, policy), run.own_policy
     if (not ours) != (not theirs):
         lines.append(f"policy: {ours or 'built-in'} given, {theirs or 'built-in'} stored")
-    here, there = spaces_of(task.facts), spaces_of(run.facts)
-    return lines + [
-        f"{name} space: {here[name]} now, {there[name]} stored"
-        for name in here
-        if here[name] != there[name]
-    ]
+    return [*lines, *other_spaces(task.facts, "now", run.facts, "stored")]
 
 
 def _object_name(config: Config, policy: Policy | None) -> str:

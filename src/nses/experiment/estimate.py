@@ -30,7 +30,13 @@ from nses.experiment.analysis.machines import (
     lasting,
 )
 from nses.experiment.analysis.simulation import simulate
-from nses.experiment.settings.build import plan_of, policy_of, reference_of, task_of, with_network
+from nses.experiment.settings.build import (
+    policy_of,
+    reference_of,
+    task_of,
+    training_plan_of,
+    with_network,
+)
 from nses.experiment.settings.config import Config
 from nses.experiment.settings.memory import (
     archive_bytes,
@@ -85,7 +91,7 @@ def estimate(config: Config, nodes: int | None = None) -> Estimate:
         warn_of_memory(config, task)
     policy = policy_of(config, task.facts, reference_of(config, task))
     size = noise.table_size(policy.size)
-    with Serial(plan_of(config, task, policy), noise_size=size) as play:
+    with Serial(training_plan_of(config, task, policy), noise_size=size) as play:
         noise.fill_table(play.noise, config.seed)
         lengths, seconds = _measured(play, policy, config)
         n = _candidates(config, float(lengths.mean()))

@@ -27,9 +27,10 @@ from nses.experiment.runs.place import same_place
 from nses.experiment.runs.run import load
 from nses.experiment.runs.storage import CheckpointRefused, contained, slug, storing
 from nses.experiment.settings.command import flags_of
-from nses.experiment.settings.config import SETTINGS, Config, changed, differences, value_of
+from nses.experiment.settings.config import SETTINGS, Config, changed, differences
 from nses.experiment.settings.recipes import recipe as recipe_of
 from nses.experiment.settings.stopping import STOPS
+from nses.experiment.settings.values import value_of
 from nses.experiment.showing.progress import PLAIN_SECONDS
 from nses.experiment.showing.publish import publish
 from nses.experiment.showing.terminal import grid_with

@@ -12,7 +12,6 @@ from typing import Any, Unpack
 from nses.core.algorithms import Search
 from nses.core.values import State
 from nses.errors import NotFinite, Stopped, StopTraining, StorageFailed, TaskBroken, UsageError
-from nses.execution.looking import look
 from nses.execution.sharing import Sharers, alone
 from nses.experiment.begin import (
     begin_or_continue,
@@ -23,6 +22,7 @@ from nses.experiment.begin import (
     reference_for,
     settled,
 )
+from nses.experiment.first_look import checked, looked_at
 from nses.experiment.interruption import Interruption
 from nses.experiment.runs import checkpoint
 from nses.experiment.runs.document import CONFIG, directory_of, note_halt
@@ -42,10 +42,7 @@ from nses.experiment.verbs import Run, load
 from nses.rollouts.episode import Interrupted
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.own import Network, name_of
-from nses.rollouts.policy_conformance import check_policy
 from nses.rollouts.reference import Reference
-from nses.rollouts.sources import source_of
-from nses.rollouts.tasks.gymnasium import is_ours
 from nses.rollouts.tasks.own import Brought, origin_of, was_chosen
 from nses.rollouts.tasks.task import Task
 
@@ -146,9 +143,9 @@ def _pursue(
     """`directory` is absolute: environments may change the working one. Users see run_dir."""
     task = task_tried(config, own)
     config = replace(config, distance=task.distance)
-    task = _looked_at(task, config)  # finds a broken task before anything is written
+    task = looked_at(task, config)
     policy = own_policy_of(config, task.facts, brought)
-    task = task if policy is None else _checked(policy, task)
+    task = task if policy is None else checked(policy, task)
     config = settled(directory, config, task, was_chosen(own), policy is not None)
     check_memory(config, task, policy)
     with ExitStack() as stack:
@@ -203,27 +200,6 @@ def _begun(
     start = run.origin.policy if run.origin else None
     with search_of(config, task, stop, reference, policy, start, sharers) as search:
         yield replace(search, starts=run.starts)
-
-
-def _looked_at(task: Task, config: Config) -> Task:
-    """The task, with the facts that a trial found; TaskBroken if it does not work."""
-    if is_ours(task):
-        return task
-    found = look(task, config.deadline)
-    if found.difference:
-        log.warning(
-            "episodes of %s depend on what was played before, so results will depend on the number "
-            "of workers and on interruptions. %s 'nses check' checks it again.",
-            task.name, found.difference,
-        )  # fmt: skip
-    return task.knowing(found.facts)
-
-
-def _checked(policy: Policy, task: Task) -> Task:
-    """The task, which also knows the source of a user's own policy; UsageError if that is wrong."""
-    check_policy(policy, task)
-    sources = task.facts.sources | source_of(policy)
-    return task.knowing(replace(task.facts, sources=sources))
 
 
 def _stopped_by(listener: Listener, state: State, record: dict[str, Any]) -> str:

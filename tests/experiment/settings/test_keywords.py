@@ -17,6 +17,7 @@ PARAMETERS = {"task", "algorithm", "seed", "recipe", "run_dir"}  # of train itse
 WIDER = {
     "behavior": str | Behavior | Probe | None,
     "environment": Mapping[str, Any] | Sequence[str],
+    "training_environment": Mapping[str, Any] | Sequence[str],
     "stop_at": float | Literal["none"] | None,
     "stop_after": int | Literal["none"] | None,
     "time_limit": str | float | None,

@@ -259,6 +259,16 @@ def spaces_of(facts: Facts) -> dict[str, Any]:
     }
 
 
+def other_spaces(a: Facts, here: str, b: Facts, there: str) -> list[str]:
+    """The spaces in which two tasks differ, a line each."""
+    ours, theirs = spaces_of(a), spaces_of(b)
+    return [
+        f"{name} space: {ours[name]} {here}, {theirs[name]} {there}"
+        for name in ours
+        if ours[name] != theirs[name]
+    ]
+
+
 def _stored(config: Config) -> dict[str, Any]:
     """The settings to store: without the directory, since a run can be moved."""
     return to_dict(replace(config, run_dir=None))

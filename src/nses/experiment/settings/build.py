@@ -57,7 +57,7 @@ def task_of(
             config.max_steps,
             config.environment_arguments,
         )
-    elif config.environment:
+    elif config.environment or config.training_environment:
         raise UsageError(
             "a Task object takes no environment arguments; "
             "give them to the function that makes its environment."
@@ -75,6 +75,13 @@ def task_of(
 def task_tried(config: Config, own: Task | None = None) -> Task:
     """The same for a task that nobody has tried yet: a separate process asks its environment."""
     return task_of(config, own, lambda task: limit_told(task, config.deadline))
+
+
+def training_of(config: Config, task: Task) -> Task | None:
+    """The task that candidates play, if it is not the one that counts."""
+    if not config.training_environment:
+        return None
+    return task_of(replace(config.of_candidates, max_steps=task.step_limit))
 
 
 def _adapted(task: Task, config: Config) -> Task:
@@ -199,6 +206,11 @@ def plan_of(config: Config, task: Task, policy: Policy) -> Plan:
     return Plan(task, policy, config.k, task.distance, config.action_noise, config.native, looks)
 
 
+def training_plan_of(config: Config, task: Task, policy: Policy) -> Plan:
+    """The same for candidates too, which may play in another environment."""
+    return replace(plan_of(config, task, policy), training=training_of(config, task))
+
+
 def setup_of(
     config: Config,
     noise_size: int,
@@ -247,7 +259,7 @@ def search_of(
     policy = policy_of(config, task.facts, reference, own)
     if isinstance(policy, MLP) and (said := flattened(config, task.facts)):
         log.warning("%s", said)
-    plan = plan_of(config, task, policy)
+    plan = training_plan_of(config, task, policy)
     setup = setup_of(config, table_size(policy.size), largest_call(config), should_stop, sharers)
     row = BACKENDS[config.backend]
     with closing(row.start(plan, setup)) as backend:

@@ -1,7 +1,7 @@
 """All settings of a run in one flat value, each declared once; the string under it is its help."""
 
 import difflib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from numbers import Integral
 from typing import Any, Literal, get_type_hints
@@ -11,11 +11,10 @@ from nses.core.distances import DISTANCES
 from nses.core.optimizers import OPTIMIZERS
 from nses.errors import UsageError
 from nses.execution.backends import BACKENDS
-from nses.experiment.settings.rules import even, layers, modules, names
+from nses.experiment.settings.rules import even, layers, modules, names, pairs
 from nses.experiment.settings.setting import (
     Kind,
     RecipeName,
-    Setting,
     declared,
     describe,
     matches,
@@ -23,21 +22,13 @@ from nses.experiment.settings.setting import (
     settings_of,
 )
 from nses.experiment.settings.stopping import given, given_time, too_short
-from nses.experiment.settings.values import arguments_of, stored_form, value_of
+from nses.experiment.settings.values import arguments_of, stored_form
 from nses.rollouts.reference import SAMPLINGS
 
 
-def _pairs(environment: tuple[str, ...]) -> Iterator[str]:
-    for pair in environment:
-        name, equals, text = pair.partition("=")
-        if not name.isidentifier() or not equals:
-            yield f"environment takes NAME=VALUE, got {pair!r}."
-        elif SETTINGS.get(name, Setting()).kind is Kind.TASK:
-            yield f"{name} is not an argument of the environment; use the setting of that name."
-        try:
-            value_of(f"environment {name}", text)
-        except ValueError as error:
-            yield str(error)
+def _pairs(environment: tuple[str, ...]) -> Iterable[str]:
+    own = [name for name, known in SETTINGS.items() if known.kind is Kind.TASK]
+    return pairs(environment, own)
 
 
 DEFAULTS = {f.name: f.default for f in fields(Hyperparameters)}  # by symbol
@@ -168,6 +159,9 @@ class Config:
     what it knows about observations. Other members begin near it."""
     environment: tuple[str, ...] = setting((), entries=100, letters=10_000, rule=_pairs)
     """Arguments of the environment, as NAME=VALUE."""
+    training_environment: tuple[str, ...] = setting((), entries=100, letters=10_000, rule=_pairs)
+    """Arguments that differ in the environment where candidates play, such as a faster simulation.
+    Scores, behaviors of members and the best policy are those of the environment itself."""
     observation: str | None = setting(None, letters=1000, rule=names)
     """Which entries of the observation to use, if it is a Dict or Tuple: KEY,KEY or 0,1; all if not
     given."""
@@ -209,6 +203,12 @@ class Config:
     def observed(self) -> tuple[str, ...]:
         """The entries of the observation to use; none stands for all."""
         return tuple(key.strip() for key in (self.observation or "").split(",") if key.strip())
+
+    @property
+    def of_candidates(self) -> "Config":
+        """The same run, in the environment where candidates play."""
+        both = (*self.environment, *self.training_environment)
+        return replace(self, environment=both, training_environment=())
 
     @property
     def environment_arguments(self) -> dict[str, Any]:

@@ -52,6 +52,7 @@ class Keywords(TypedDict, total=False):
     max_steps: int | None
     start_from: str | None
     environment: Mapping[str, Any] | Sequence[str]
+    training_environment: Mapping[str, Any] | Sequence[str]
     observation: str | None
     imports: Sequence[str]
     retest_episodes: int

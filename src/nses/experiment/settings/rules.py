@@ -1,6 +1,8 @@
 """Rules of single settings that no bound can express: what is wrong with a value, in sentences."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
+
+from nses.experiment.settings.values import value_of
 
 
 def even(n: int) -> Iterator[str]:
@@ -25,3 +27,17 @@ def modules(imports: tuple[str, ...]) -> Iterator[str]:
     for module in imports:
         if not all(part.isidentifier() for part in module.split(".")):
             yield f"import takes the name of a module, as in package.module, got {module!r}."
+
+
+def pairs(environment: Iterable[str], own: Collection[str]) -> Iterator[str]:
+    """Arguments of an environment; some have settings of their `own`."""
+    for pair in environment:
+        name, equals, text = pair.partition("=")
+        if not name.isidentifier() or not equals:
+            yield f"environment takes NAME=VALUE, got {pair!r}."
+        elif name in own:
+            yield f"{name} is not an argument of the environment; use the setting of that name."
+        try:
+            value_of(f"environment {name}", text)
+        except ValueError as error:
+            yield str(error)

@@ -9,7 +9,7 @@ from nses.errors import UsageError
 
 def stored_form(name: str, value: Any) -> Any:
     """A value as a run stores it, where Python offers more convenient ones."""
-    if name == "environment" and isinstance(value, Mapping):
+    if name.endswith("environment") and isinstance(value, Mapping):
         return tuple(f"{key}={json.dumps(item)}" for key, item in value.items())
     if name == "imports" and isinstance(value, str):
         return (value,)

@@ -22,10 +22,11 @@ def certainty(run: Run) -> str:
 
 
 def conditions_of(run: Run) -> dict[str, str]:
-    """What a reader of a score must know: another simulation, training reward or beginning."""
+    """What a reader of a score must know: another simulation, training or beginning."""
     config = run.config
     known = {
         "simulation": unlike_its_task(config.task, config.environment_arguments),
+        "training environment": " ".join(config.training_environment),
         "training reward": f"that of the task minus {config.training_reward:g} per step"
         * bool(config.training_reward),
         "started from": _origin(run),

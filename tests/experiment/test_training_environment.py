@@ -1,0 +1,71 @@
+"""Candidates may play in another environment than the one that counts."""
+
+import numpy as np
+import pytest
+
+import nses
+from nses.experiment.export.video import visible
+from nses.experiment.runs.history import HISTORY
+from nses.experiment.runs.log import read_generations
+from nses.experiment.showing.results import conditions_of
+
+SMALL = {
+    **{"recipe": "smoke", "generations": 2, "n": 4, "hidden": (4,), "max_steps": 20, "seed": 1},
+    **{"tensorboard": False, "pictures": False, "retest_episodes": 2, "backend": "serial"},
+}
+COARSE = {"substeps": 3}
+
+
+def train(directory, **settings):
+    return nses.train("halfcheetah", run_dir=directory, **SMALL | settings)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("training") / "run", training_environment=COARSE)
+
+
+def returns_of_candidates(run):
+    return [record["f"] for record in read_generations(run.path / HISTORY)]
+
+
+def test_candidates_play_there_and_members_in_the_environment_itself(tmp_path):
+    mixed = train(tmp_path / "mixed", algorithm="es", training_environment=COARSE)
+    coarse = train(tmp_path / "coarse", algorithm="es", environment=COARSE)
+    own = train(tmp_path / "own", algorithm="es")
+    # One member and equal returns of candidates, so mixed and coarse have the same policies.
+    np.testing.assert_array_equal(mixed.state.members[0].theta, coarse.state.members[0].theta)
+    assert returns_of_candidates(mixed) == returns_of_candidates(coarse)
+    assert returns_of_candidates(mixed) != returns_of_candidates(own)
+    assert (mixed.metrics["score"] != coarse.metrics["score"]).all()
+    played = nses.evaluate(mixed, "final", episodes=2)
+    moved = nses.evaluate(coarse, "final", episodes=2, environment={"substeps": 5})
+    np.testing.assert_array_equal(played.returns, moved.returns)
+
+
+def test_the_bits_do_not_depend_on_workers_or_interruptions(run, tmp_path):
+    whole = {"training_environment": COARSE}
+    workers = train(tmp_path / "workers", **whole, backend="processes", workers=2)
+    train(tmp_path / "parts", **whole | {"generations": 1})
+    parts = nses.resume(tmp_path / "parts", generations=2)
+    assert run.digest == workers.digest == parts.digest
+
+
+@pytest.mark.parametrize("which", [{"candidate": 3}, {"member": 0}])
+def test_replays_play_where_the_original_was_played(run, which):
+    assert run.replay(2, **which)["same bits"] is True
+
+
+def test_a_candidate_is_filmed_where_it_played_and_a_member_on_the_task(run):
+    in_training = nses.load(run.path).config.of_candidates
+    assert in_training.environment_arguments == COARSE
+    assert visible(run).make().unwrapped.substeps == 5
+
+
+def test_people_are_told(run):
+    assert conditions_of(run) == {"training environment": "substeps=3"}
+
+
+def test_compiled_and_stepped_episodes_agree(run, tmp_path):
+    stepped = train(tmp_path / "stepped", training_environment=COARSE, native=False)
+    assert stepped.digest == run.digest
