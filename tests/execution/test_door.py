@@ -59,6 +59,12 @@ def test_p11_trials_agree_where_nothing_differs_and_see_a_small_difference():
     assert digest_of(plan) != digest_of(replace(plan, action_noise=0.1001))
 
 
+def test_a_trial_plays_what_counts_wherever_candidates_play():
+    plan = plan_of(make_task("point-trap"))
+    training = make_task("point-trap", max_steps=10**6)  # it would take too long
+    assert digest_of(replace(plan, training=training)) == digest_of(plan)
+
+
 def test_a_trial_works_for_traces_too():
     assert len(digest_of(traced_plan())) == 64
 

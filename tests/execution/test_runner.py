@@ -2,9 +2,18 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from batches import plan_of
+from environments import drift
+from nses.core.moments import initial
+from nses.execution.runner import Runner
+from nses.rollouts.tasks.catalog import make_task
+
+POINT = plan_of(make_task("point-trap", max_steps=9))
 COMPILED = """
 import sys
 sys.path[:0] = {path}
@@ -42,3 +51,20 @@ def test_m15_a_runner_that_is_warm_compiles_nothing_more(task: str, native: bool
     code = COMPILED.format(path=sys.path, task=make, native=native)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_candidates_play_the_training_task_and_all_others_the_task_itself():
+    runner = Runner(replace(POINT, training=make_task("point-trap", max_steps=5)))
+    theta, moments = np.zeros(POINT.policy.size, np.float32), initial(POINT.moments_size)
+    lengths = [runner.play(theta, moments, 0, training=t).length for t in (True, False)]
+    assert lengths == [5, 9]
+    assert Runner(POINT).play(theta, moments, 0, training=True).length == 9
+    assert len(runner.players) == 2
+    runner.close()
+
+
+def test_only_compiled_loops_run_no_code_of_a_user():
+    assert POINT.compiled
+    assert not replace(POINT, native=False).compiled
+    assert not replace(POINT, training=drift()).compiled
+    assert replace(POINT, training=make_task("point-trap", half_width=1.5)).compiled

@@ -106,7 +106,7 @@ class Trial:
     def __init__(self, plan: Plan, deadline: float = DEADLINE):
         task = plan.task
         brief = task.revised(step_limit=min(task.step_limit, STEPS)).knowing(task.facts)
-        self.plan = replace(plan, task=brief)
+        self.plan = replace(plan, task=brief, training=None)
         d = plan.policy.size
         self.pool = Pool(self.plan, d + 64, capacity=CANDIDATES, workers=1, deadline=deadline)
         fill_table(self.pool.noise, 0)

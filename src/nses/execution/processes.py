@@ -71,8 +71,7 @@ class Processes:
 
     def _play_here(self, job: Job, units: deque[range]) -> FirstTrace | None:
         """Unit by unit, until other runs leave more CPUs to us."""
-        plan, first = self.pool.plan, None
-        ours = self.sharers is not alone and plan.native and plan.task.native is not None
+        first, ours = None, self.sharers is not alone and self.pool.plan.compiled
         while units and ours and self.share == 1:
             unit = units.popleft()
             played = self.here.play(job, self.noise, unit)

@@ -38,6 +38,12 @@ class Plan:
     training: Task | None = None  # what candidates play, if it is not the task itself
 
     @property
+    def compiled(self) -> bool:
+        """Whether all that is played can be a compiled loop, which runs no code of a user."""
+        tasks = (self.task, self.training or self.task)
+        return self.native and all(task.native is not None for task in tasks)
+
+    @property
     def traces(self) -> bool:
         """Whether behaviors are traces, which differ in length and so have no column in rows."""
         return self.task.behavior.summary == "trace"

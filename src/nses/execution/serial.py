@@ -30,7 +30,8 @@ class Serial:
         self.runner, self.judge = Runner(plan, should_stop), Judge()
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
-        if isinstance(self.runner.player, GymnasiumPlayer):  # it may draw from global generators
+        # Python's environments may draw from the global generators.
+        if any(isinstance(one, GymnasiumPlayer) for one in self.runner.players):
             with generators_kept():
                 return self._evaluate(candidates, archive)
         return self._evaluate(candidates, archive)
