@@ -1,6 +1,6 @@
 """`python -m benchmarks defaults`: do the general settings solve what users bring?
 
-Trains twelve small problems, half of them deceptive or sparse, with the same settings for all, and
+Trains twelve small problems, seven of them deceptive or sparse, with the same settings for all, and
 keeps one line per run in docs/results/defaults.csv. What stands there is not trained again, so it
 can be interrupted at any time. Without `--settings` it only prints the table.
 
@@ -13,10 +13,11 @@ import csv
 import itertools
 import math
 import multiprocessing
+import os
 import signal
-import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -99,6 +100,7 @@ CHANGE = "former", "eager"  # the general recipe, before and after the study
 
 def main(arguments: list[str]) -> int:
     from nses import ALGORITHMS
+    from nses.execution.worker import die_with_parent
 
     parser = argparse.ArgumentParser("python -m benchmarks defaults", description=__doc__)
     parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=[])
@@ -117,10 +119,10 @@ def main(arguments: list[str]) -> int:
         for key in itertools.product(given.settings, given.problems, given.algorithms)
         if (*key, str(seed)) not in there
     ]
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # ends the pool, too
-    with multiprocessing.get_context("spawn").Pool(given.workers) as pool:
-        for row in pool.imap_unordered(trained, missing):
-            keep(row)
+    kind, us = multiprocessing.get_context("spawn"), (os.getpid(), signal.SIGKILL)
+    with ProcessPoolExecutor(given.workers, kind, die_with_parent, us) as pool:
+        for future in as_completed([pool.submit(trained, key) for key in missing]):
+            keep(future.result())
     rows = [row for row in kept() if int(row[3]) in seeds]
     print("\n".join(table(rows)))
     print("\n".join(["", *changes(rows, *CHANGE)]))

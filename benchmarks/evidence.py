@@ -65,8 +65,8 @@ def differences(found: Evidence, right: Evidence) -> list[str]:
 def _where(line: str, right: str) -> str:
     """The names of the fields in which two lines of a log differ."""
     ours, theirs = json.loads(line), json.loads(right)
-    names = [k for k in {**ours, **theirs} if ours.get(k, ...) != theirs.get(k, ...)]
-    return " ".join(names)
+    names = {**ours, **theirs}
+    return " ".join(k for k in names if repr(ours.get(k)) != repr(theirs.get(k))) or "its form"
 
 
 def shared_memory() -> set[str]:

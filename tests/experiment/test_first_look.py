@@ -11,14 +11,14 @@ SMALL = {"recipe": "smoke", "backend": "serial", "tensorboard": False}
 @pytest.mark.parametrize(
     ("task", "arguments", "message"),
     [
-        ("halfcheetah", {"substeps": 0}, "substeps must be a whole number from 1 to 1,000, got 0"),
+        ("halfcheetah", {"substeps": 0}, "training_environment: substeps must be a whole number"),
         ("halfcheetah", {"max_steps": 3}, "max_steps is not an argument of the environment"),
         (
             "LunarLander-v3",
             {"continuous": True},
-            "must not change what is observed or done:\n  acti",
+            "must not change observations, actions or the behavior:\n  acti",
         ),
-        (make_task("point"), {"half_width": 1}, "a Task object takes no environment arguments"),
+        (make_task("point"), {"half_width": 1}, "training_environment needs a task and a behavior"),
     ],
 )
 def test_arguments_that_cannot_be_are_refused_before_anything_is_played(

@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 import nses
-from nses.experiment.export.video import visible
+from nses.experiment.analysis.stories import story_of
+from nses.experiment.export import video
 from nses.experiment.runs.history import HISTORY
 from nses.experiment.runs.log import read_generations
+from nses.experiment.settings.build import training_of
+from nses.experiment.settings.config import changed
+from nses.experiment.showing.charts import learning_of
 from nses.experiment.showing.results import conditions_of
 
 SMALL = {
@@ -56,14 +60,29 @@ def test_replays_play_where_the_original_was_played(run, which):
     assert run.replay(2, **which)["same bits"] is True
 
 
-def test_a_candidate_is_filmed_where_it_played_and_a_member_on_the_task(run):
-    in_training = nses.load(run.path).config.of_candidates
-    assert in_training.environment_arguments == COARSE
-    assert visible(run).make().unwrapped.substeps == 5
+def test_a_candidate_is_filmed_where_it_played_and_a_member_on_the_task(run, monkeypatch):
+    filmed = []
+    monkeypatch.setattr(video, "shoot", lambda run, *_: filmed.append(video.visible(run)))
+    for policy in ("generation:2:candidate:3", "best"):
+        video.render(run, policy)
+    assert [task.make().unwrapped.substeps for task in filmed] == [3, 5]
+    assert [task.step_limit for task in filmed] == [20, 20]
 
 
 def test_people_are_told(run):
     assert conditions_of(run) == {"training environment": "substeps=3"}
+    first, *_ = learning_of(story_of(run), "generation").lines
+    assert first.label == "candidates, training environment"
+
+
+def test_a_loop_of_ones_own_does_not_mix_two_tasks():
+    config = changed(nses.recipe("halfcheetah", "smoke", "es"), {"training_environment": COARSE})
+    task = nses.make_task("swimmer")
+    with pytest.raises(ValueError, match="needs a task that is found by its name, got one of your"):
+        nses.search_of(config, task).__enter__()
+    slow = nses.make_task("halfcheetah", distance="euclidean", max_steps=7)
+    training = training_of(config, slow)
+    assert (training.distance, training.step_limit) == ("euclidean", 7)
 
 
 def test_compiled_and_stepped_episodes_agree(run, tmp_path):

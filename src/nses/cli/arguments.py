@@ -183,6 +183,7 @@ def configuration_and(
             ),
         ] = ""
         environment: ListOfText = ()
+        training_environment: ListOfText = ()
         imports: Modules = ()
 
     def arguments(config: Config) -> Arguments:

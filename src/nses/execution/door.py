@@ -97,7 +97,7 @@ def checksum(noise: Table) -> int:
 
 
 class Trial:
-    """A few short episodes in a separate process, and a gradient, whose bits are compared.
+    """A few short episodes of the task, in a separate process, and a gradient, to compare the bits.
 
     The episodes start at once; `digest` waits for them to end. On a machine that has never played
     this task they also compile what all of its workers will need.

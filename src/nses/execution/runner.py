@@ -70,7 +70,7 @@ def check_behavior(plan: Plan, b: Any) -> None:
 
 
 class Runner:
-    """Plays episodes one after the other in one simulator; every backend is made of these."""
+    """Plays episodes one after the other; every backend is made of these."""
 
     def __init__(self, plan: Plan, should_stop: Callable[[], bool] = never):
         self.plan, self.should_stop = plan, should_stop
@@ -119,7 +119,7 @@ class Runner:
     ) -> Episode:
         """One episode; if the environment raises, once more with the same seed in a new one."""
         for attempt in (1, 2):
-            chosen = (training and self.trainer) or self.player
+            chosen = self.player if self.trainer is None or not training else self.trainer
             try:
                 with errors_only():
                     episode = chosen.play(

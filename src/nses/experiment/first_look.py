@@ -3,7 +3,7 @@
 import logging
 from dataclasses import replace
 
-from nses.errors import UsageError
+from nses.errors import TaskBroken, UsageError
 from nses.execution.looking import look
 from nses.experiment.runs.document import other_spaces
 from nses.experiment.settings.build import training_of
@@ -20,16 +20,20 @@ log = logging.getLogger("nses")
 def looked_at(task: Task, config: Config) -> Task:
     """The task, with the facts that a trial found; TaskBroken if it does not work.
 
-    So is the environment in which candidates play, if it is another one.
+    The environment in which candidates play is tried as well, if it is another one.
     """
     task = _tried(task, config)
-    if (training := training_of(config, task)) is not None:
-        lines = other_spaces(_tried(training, config).facts, "in training", task.facts, "otherwise")
-        if lines:
-            raise UsageError(
-                "training_environment must not change what is observed or done:\n  "
-                + "\n  ".join(lines)
-            )
+    if (training := training_of(config, task)) is None:
+        return task
+    try:
+        facts = _tried(training, config).facts
+    except (TaskBroken, UsageError) as error:
+        raise type(error)(f"training_environment: {error}") from error
+    if lines := other_spaces(facts, "in training", task.facts, "otherwise"):
+        raise UsageError(
+            "training_environment must not change observations, actions or the behavior:\n  "
+            + "\n  ".join(lines)
+        )
     return task
 
 

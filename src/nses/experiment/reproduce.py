@@ -103,8 +103,9 @@ def _jobs(
         raise UsageError(f"settings cannot change {', '.join(decided)}: {experiment} is about it.")
     for task in dict.fromkeys(arm.task for arm in arms):
         example = changed(recipe_of(task, recipe, "es"), settings)
-        behavior, arguments = example.behavior, example.environment_arguments
-        make_task(task, behavior, max_steps=example.max_steps, **arguments)  # or say why not
+        for config in (example, example.of_candidates(example.max_steps)):
+            arguments = config.environment_arguments
+            make_task(task, config.behavior, max_steps=config.max_steps, **arguments)  # or say why
     return [
         _job(arm, recipe, seed, directory, settings)
         for seed in seeds  # the outer loop, so that all advance together

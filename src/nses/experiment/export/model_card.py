@@ -84,7 +84,7 @@ the outputs of the ONNX file in onnxruntime differed from those of nses by at mo
 ## Intended use
 
 It is meant for the task above, for comparisons, and for studying how policies explore. It was
-trained in this simulation only and is not known to work anywhere else. It must not control
+trained in simulation only and is not known to work anywhere else. It must not control
 anything that can do harm.
 """
 

@@ -118,8 +118,8 @@ def render(
         assert past.candidate is not None
         seed = int(past.episodes.seeds[past.candidate])
         take = Take(policy, past.theta, past.moments, seed, run.config.action_noise)
-        played = replace(run, config=run.config.of_candidates)
-        return shoot(played, [[take]], path, fps, speed, max_steps, task, listener)
+        there = replace(run, config=run.config.of_candidates(run.task(task).step_limit))
+        return shoot(there, [[take]], path, fps, speed, max_steps, task, listener)
     if grid:
         members = enumerate(run.state.members)
         shown = [(f"member {i}", member.theta, member.moments) for i, member in members]

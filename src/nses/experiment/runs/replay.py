@@ -20,7 +20,7 @@ from nses.experiment.runs import checkpoint
 from nses.experiment.runs.encoding import finite, standard
 from nses.experiment.runs.history import HISTORY, Line, read_history
 from nses.experiment.runs.storage import CheckpointRefused
-from nses.experiment.settings.build import plan_of, search_with, task_of
+from nses.experiment.settings.build import search_with, training_plan_of
 from nses.experiment.settings.config import differences, from_dict
 from nses.rollouts.tasks.own import Brought
 
@@ -122,10 +122,9 @@ def rebuild(
 
 def play(run: "Run", past: Replay, task: Brought | None = None) -> Replayed:
     """Play the original episodes again: the returns should be those of the log."""
-    i = past.candidate
-    config = run.config if i is None else run.config.of_candidates
-    plan = plan_of(config, task_of(config, run.own(task)), run.family)
+    plan = training_plan_of(run.config, run.task(task), run.family)
     job, epsilon = jobs.job_of(past.episodes, archive.empty(0)), past.episodes.epsilon
+    i = past.candidate
     indices = range(len(job)) if i is None else range(i, i + 1)
     runner = Runner(plan)
     try:

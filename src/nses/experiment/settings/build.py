@@ -57,7 +57,12 @@ def task_of(
             config.max_steps,
             config.environment_arguments,
         )
-    elif config.environment or config.training_environment:
+    elif config.training_environment:
+        raise UsageError(
+            "training_environment needs a task and a behavior that are found by their names, as in "
+            "module:attribute; objects make an environment of their own."
+        )
+    elif config.environment:
         raise UsageError(
             "a Task object takes no environment arguments; "
             "give them to the function that makes its environment."
@@ -78,10 +83,16 @@ def task_tried(config: Config, own: Task | None = None) -> Task:
 
 
 def training_of(config: Config, task: Task) -> Task | None:
-    """The task that candidates play, if it is not the one that counts."""
+    """What candidates play, if it is not the task itself: the same but for its environment."""
     if not config.training_environment:
         return None
-    return task_of(replace(config.of_candidates, max_steps=task.step_limit))
+    found = task_of(config.of_candidates(task.step_limit))
+    if found.name != task.name:
+        raise UsageError(
+            "training_environment needs a task that is found by its name, got one of your own "
+            f"({task.name!r}) for {config.task!r}."
+        )
+    return found.revised(behavior=task.behavior, distance=task.distance)
 
 
 def _adapted(task: Task, config: Config) -> Task:

@@ -204,11 +204,10 @@ class Config:
         """The entries of the observation to use; none stands for all."""
         return tuple(key.strip() for key in (self.observation or "").split(",") if key.strip())
 
-    @property
-    def of_candidates(self) -> "Config":
+    def of_candidates(self, max_steps: int | None) -> "Config":
         """The same run, in the environment where candidates play."""
         both = (*self.environment, *self.training_environment)
-        return replace(self, environment=both, training_environment=())
+        return replace(self, environment=both, training_environment=(), max_steps=max_steps)
 
     @property
     def environment_arguments(self) -> dict[str, Any]:

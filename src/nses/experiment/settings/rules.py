@@ -30,7 +30,7 @@ def modules(imports: tuple[str, ...]) -> Iterator[str]:
 
 
 def pairs(environment: Iterable[str], own: Collection[str]) -> Iterator[str]:
-    """Arguments of an environment; some have settings of their `own`."""
+    """Arguments of an environment, in training too; some have settings of their `own`."""
     for pair in environment:
         name, equals, text = pair.partition("=")
         if not name.isidentifier() or not equals:

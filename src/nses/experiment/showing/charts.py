@@ -112,8 +112,9 @@ def learning(groups: Sequence[Group], axis: str, goal: float | None = None) -> C
 def learning_of(story: Story, axis: str) -> Chart:
     """The returns of one run, with a line per member."""
     x = story.column(axis)
+    elsewhere = ", training environment" * bool(story.run.config.training_environment)
     lines = (
-        Line("candidates", FAINT, x, story.column("return_mean")),
+        Line(f"candidates{elsewhere}", FAINT, x, story.column("return_mean")),
         *_members(story, x),
         Line("best so far", INK, x, story.column("best"), MEDIAN_WIDTH, steps=True),
     )
