@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nses
+from nses.experiment.analysis.comparison import compare
 from nses.experiment.analysis.stories import story_of
 from nses.experiment.export import video
 from nses.experiment.runs.history import HISTORY
@@ -71,6 +72,10 @@ def test_a_candidate_is_filmed_where_it_played_and_a_member_on_the_task(run, mon
 
 def test_people_are_told(run):
     assert conditions_of(run) == {"training environment": "substeps=3"}
+    (contest,) = compare([run])
+    assert (
+        "candidates of all runs were trained with training_environment=substeps=3" in contest.notes
+    )
     first, *_ = learning_of(story_of(run), "generation").lines
     assert first.label == "candidates, training environment"
 

@@ -79,7 +79,7 @@ def _contest(task: str, stories: Sequence[Story]) -> Contest:
     if lone:
         count = "one run each" if len(lone) > 1 else "one run"
         notes.append(f"{', '.join(lone)}: only {count}, so no interval and no test")
-    notes += _unequal(groups)
+    notes += [*_trained_otherwise(stories), *_unequal(groups)]
     if _differ([_numerics(story.run) for story in stories]):
         notes.append("the runs were started with different versions or CPUs: see their reports")
     notes += out_of_reach([(len(a.best), len(b.best)) for a, b in couples_of(groups)])
@@ -107,6 +107,22 @@ def _state_of(stories: Sequence[Story]) -> list[str]:
     if len(lengths) > 1:
         notes.append(f"runs have different lengths: {', '.join(map(str, lengths))} generations")
     return notes
+
+
+def _trained_otherwise(stories: Sequence[Story]) -> list[str]:
+    """How candidates were not played or ranked as the task says, in all runs; scores are."""
+    first = stories[0].run.config
+    shared = [
+        f"{name}={_shown(getattr(first, name))}"
+        for name in ("training_environment", "training_reward")
+        if getattr(first, name)
+        and all(getattr(s.run.config, name) == getattr(first, name) for s in stories)
+    ]
+    return [f"candidates of all runs were trained with {', '.join(shared)}"] if shared else []
+
+
+def _shown(value: float | tuple[str, ...]) -> str:
+    return " ".join(value) if isinstance(value, tuple) else f"{value:g}"
 
 
 def _unequal(groups: Sequence[Group]) -> list[str]:
