@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from nses.experiment.settings.build import search_of
 from nses.experiment.settings.config import Config
 from nses.experiment.settings.recipes import recipe
 from nses.rollouts.tasks.catalog import make_task
+from nses.rollouts.tasks.mujoco import BodyEnv
 
 ROUNDS = 7
 TURNS = 3  # of libraries that take half a minute to start
@@ -180,10 +182,52 @@ def es_with_an_archive() -> Iterator[Measure]:
     )  # fmt: skip
 
 
+SIMULATIONS: tuple[dict[str, Any], ...] = (
+    {"substeps": 2},
+    {"integrator": "implicitfast"},
+    {"integrator": "implicitfast", "substeps": 2},
+)
+SHAKES, SHAKEN = 24, 15  # episodes, and steps of each
+
+
+def simulations() -> Iterator[Measure]:
+    """How much faster other simulations of the humanoid are, and how far they stray from its own.
+
+    All play the same controls; positions are compared after the last step, 0.2 s later.
+    """
+    own = BodyEnv("humanoid")
+    others = [BodyEnv("humanoid", **options) for options in SIMULATIONS]
+    seconds, places = zip(*(shaken(own, others) for _ in range(ROUNDS)), strict=True)
+    ratios, strayed = np.median(seconds, axis=0), places[0]
+    for options, ratio, metres in zip(SIMULATIONS, ratios, strayed, strict=True):
+        name = " ".join(f"{name}={value}" for name, value in options.items())
+        yield Measure(f"humanoid with {name} against its own simulation", ratio, "×", "–", True)
+        yield Measure(f"humanoid with {name}: mean distance of joints", metres, "rad, m", "–", True)
+
+
+def shaken(own: BodyEnv, others: list[BodyEnv]) -> tuple[list[float], list[float]]:
+    """Speeds against the own simulation, and distances from it."""
+    found = []
+    for environment in (own, *others):
+        places = []
+        before = time.process_time()
+        for seed in range(SHAKES):
+            rng = np.random.default_rng(seed)
+            environment.reset(seed=seed)
+            phases = rng.uniform(0, 2 * np.pi, environment.model.nu)
+            for t in range(SHAKEN):
+                environment.step((0.4 * np.sin(phases + t / 4)).astype(np.float32))
+            places.append(environment.data.qpos.copy())
+        found.append((time.process_time() - before, np.array(places)))
+    (taken, right), *rest = found
+    return [taken / x for x, _ in rest], [float(np.abs(b - right).mean()) for _, b in rest]
+
+
 MEASURES: dict[str, Callable[[], Iterator[Measure]]] = {
     "inside-mujoco": inside_mujoco,
     "rivals": against_rivals,
     "humanoid-scaling": scaling,
     "humanoid-coordinator": coordinator,
     "es-archive": es_with_an_archive,
+    "simulations": simulations,
 }
