@@ -2,7 +2,7 @@
 
     $ cd examples
     $ nses train memory:Recall --network gru --hidden 8 --algorithm es --max-steps 20 \\
-        --behavior final:answer --generations 200
+        --behavior final:answer --generations 200 --n 100 --evaluation-episodes 10
 
 When the question comes, a network without a memory sees the same whatever the cue was, so that it
 cannot score above 0 on average. One that remembers gets up to 1. The best policies of seeds 0 to 4

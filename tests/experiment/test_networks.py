@@ -72,6 +72,7 @@ def test_a_gru_recalls_what_an_mlp_cannot(tmp_path, monkeypatch):
             max_steps=20,
             generations=80,
             n=100,
+            evaluation_episodes=10,
             sigma=0.1,
             lr=0.05,
             backend="serial",
