@@ -121,6 +121,11 @@ def test_a_solved_task_is_not_asked_why_it_stood_still():
     assert sentences(replace(healthy(), found=3, solved=True)) == []
 
 
+def test_a_solved_task_is_not_asked_to_find_places_that_may_not_exist():
+    everywhere = np.tile(healthy().behaviors[:9], (17, 1))
+    assert sentences(replace(healthy(), behaviors=everywhere, solved=True)) == []
+
+
 def shortened(x, T):
     names = ("score", "return_mean", "return_best", "weight", "gradient")
     columns = {name: getattr(x, name)[:T] for name in names}

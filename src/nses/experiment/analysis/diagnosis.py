@@ -76,9 +76,10 @@ def unpaid(x: Case) -> str | None:
 
 
 def confined(x: Case) -> str | None:
-    """The archive does not grow outwards."""
+    """The archive does not grow outwards. Where the task is solved, there may be nowhere to go."""
     first = x.config.members + FIRST_GENERATIONS
-    if x.generations < 5 * FIRST_GENERATIONS or len(x.behaviors) <= first or not _seeks_novelty(x):
+    early = x.generations < 5 * FIRST_GENERATIONS or len(x.behaviors) <= first
+    if early or x.solved or not _seeks_novelty(x):
         return None
     before, after = np.ptp(x.behaviors[:first], axis=0), np.ptp(x.behaviors, axis=0)
     if not np.isfinite(after).all() or (after > OUTGROWN * before).any():

@@ -54,7 +54,7 @@ def _pace(records: list[Record]) -> dict[str, str]:
     idle = [x for r in records if (x := r.get("idle")) is not None]
     facts = {}
     if guesses:
-        facts["guesses of what to play next"] = f"{sum(guesses)} of {len(guesses)} were right"
+        facts["looking ahead"] = f"{sum(guesses)} of {len(guesses)} guesses were right"
     if idle:
         facts["workers idle"] = f"{100 * sum(idle) / len(idle):.1f} % of the time"
     return facts
