@@ -10,7 +10,7 @@ from nses.core.values import Floats
 from nses.experiment.analysis.allocation import WINDOW, allocation_of, trap_end_of
 from nses.experiment.analysis.groups import Group
 from nses.experiment.analysis.stories import CELLS, Curve, Story, coverage
-from nses.experiment.showing.drawing import FAINT, HUES, INK, Color, colors_of
+from nses.experiment.showing.drawing import FAINT, HUES, INK, PALE, Color, colors_of
 
 MEDIAN_WIDTH, RUN_WIDTH, THIN = 2.5, 1.3, 0.9  # of lines, in pixels of a page
 BAND, RUN = 0.18, 0.75  # opacity of an interval, and of one run among many
@@ -120,7 +120,7 @@ def learning_of(story: Story, axis: str) -> Chart:
     )
     trained = story.column("training_mean")
     if np.isfinite(trained).any():
-        lines += (Line("candidates, training reward", HUES[2], x, trained, 1.3),)
+        lines += (Line("candidates, training reward", PALE, x, trained),)
     return Chart(axis, "return", lines)
 
 

@@ -30,6 +30,7 @@ HUES: tuple[Color, ...] = (
     (0.80, 0.68, 0.05),  # gold
 )
 WALL, INK, FAINT, STAR_COLOR = "#3a3a42", "#222226", "#9a9aa2", "#ffd24a"
+PALE = "#cfc6bd"  # beside FAINT, for what is no member
 GOAL = "#00704e"
 
 # One hue per algorithm, the same in every figure and on every page.

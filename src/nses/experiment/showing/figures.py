@@ -89,7 +89,7 @@ def _draw(axes: "Axes", chart: Chart) -> None:
     axes.set_xlabel(AXES[chart.axis], fontsize=8, color=INK)
     axes.set_ylabel(chart.y, fontsize=8, color=INK)
     if axes.get_legend_handles_labels()[1]:
-        axes.legend(fontsize=7, frameon=False)
+        axes.legend(fontsize=7, framealpha=0.8, edgecolor="none")  # lines run behind it
     if chart.is_share:
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     if chart.axis == "generation":
