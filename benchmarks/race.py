@@ -3,7 +3,7 @@
 Our ES and NSRA-ES against EvoTorch (PGPE with ClipUp) and Stable-Baselines3's ARS: the humanoid and
 the half-cheetah, one contender after the other on the same two CPUs, with two workers of one thread
 each. The rivals run in an environment of their own, with the settings that they publish; ours are
-the first trial of `benchmarks search`. Starting and compiling count: the clock begins when the
+those of the laptop recipe. Starting and compiling count: the clock begins when the
 program is started, and ours begins without compiled code.
 
 All are judged alike. Each saves its policy, with the normalisation of its observations, after every
@@ -13,9 +13,9 @@ Gymnasium's own environment, with its own reward, without noise.
 
 That environment is Humanoid-v5 or HalfCheetah-v5, and the rivals train on just that, without the 5
 per step for being alive if their settings say so. We train on our own model of the same body with
-the same reward: `humanoid` in the forward direction instead of the paper's any direction, with a
-faster integrator first and MuJoCo's RK4 last; `halfcheetah` as it is, which looks at the centre of
-mass where Gymnasium looks at the torso. So we are the only ones who do not train on what counts.
+the same reward: `humanoid` in the forward direction instead of the paper's any direction, where
+candidates play with two substeps of MuJoCo instead of five; `halfcheetah` as it is, which looks at
+the centre of mass where Gymnasium looks at the torso. So we do not train on just what counts.
 
 Finished runs are kept in docs/results/race.csv and not run again, so it can be interrupted at any
 time. It ends with a table, which is kept in benchmarks/results, and docs/results/race.png.

@@ -3,11 +3,10 @@
 Successive halving: all trials train for the same number of environment steps, the best third goes
 on for three times as many, and so on. A trial is a run on disk that stops at its steps exactly, so
 this can be interrupted at any time; the same command goes on where it stopped and ends with a
-table. Trial 0 has the best settings known so far.
+table. Trial 0 is the recipe as it stands.
 
-`--report` then trains the best trial with seeds that were not used for tuning: most of its steps in
-the simulation of the trial, the last ones in that of the task, and says how good the policies are
-on the task itself.
+`--report` then trains the best trial with seeds that were not used for tuning, and says how good
+the policies are.
 """
 
 import argparse
@@ -26,23 +25,11 @@ THIRD = 3
 TUNING, REPORTING = 100, (1000, 1001, 1002)  # seeds, apart
 EPISODES = 30
 ENDLESS = 10**6  # generations: steps decide when a trial stops
-LAST = 0.3  # share of a training that sees the task's own simulation
 
 Settings = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Space:
-    """What all trials of a task share, what they choose among, and where the first one stands."""
-
-    shared: Settings
-    choices: dict[str, tuple[Any, ...]]
-    first: Settings
-
-
-LINEAR: Settings = {
-    "algorithm": "es", "hidden": (), "optimizer": "clipup", "l2": 0.0, "evaluation_episodes": 5,
-}  # fmt: skip
+# What a trial chooses among; everything else is as in the recipe.
 CHOICES: dict[str, tuple[Any, ...]] = {
     "lr": (0.02, 0.05, 0.1, 0.2),
     "sigma": (0.005, 0.01, 0.02, 0.04),
@@ -50,19 +37,13 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "steps_per_generation": (0, 30_000, 100_000),
     "moments_probability": (0.1, 1.0),
 }
-FIRST: Settings = {
-    "lr": 0.05, "sigma": 0.01, "n": 300, "steps_per_generation": 0, "moments_probability": 0.1,
-}  # fmt: skip
-FAST: Settings = {"environment": {"integrator": "implicitfast"}}
 NETWORKS: dict[str, tuple[Any, ...]] = {"hidden": ((), (32,), (64, 64))}
-
 SPACES = {
-    "humanoid": Space(LINEAR | FAST, CHOICES | {"training_reward": (4.0, 5.0)},
-                      FIRST | {"training_reward": 5.0}),
-    "humanoid-trap": Space(LINEAR | FAST, CHOICES, FIRST),
-    "ant-trap": Space(LINEAR, CHOICES | NETWORKS, FIRST | {"hidden": ()}),
-    "halfcheetah": Space(LINEAR, CHOICES | NETWORKS, FIRST | {"hidden": ()}),
-}  # fmt: skip
+    "humanoid": CHOICES | {"training_reward": (4.0, 5.0)},
+    "humanoid-trap": CHOICES,
+    "ant-trap": CHOICES | NETWORKS,
+    "halfcheetah": CHOICES | NETWORKS,
+}
 
 
 @dataclass(frozen=True)
@@ -86,14 +67,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--workers", type=int, default=None)
     parser.add_argument("--folder", type=Path, default=Path("search"))
     parser.add_argument("--report", action="store_true", help="train the best trial, other seeds")
-    parser.add_argument("--last", type=float, default=LAST, help="share of steps as the task says")
     given = parser.parse_args(arguments)
     home = given.folder / given.task
     try:
         best = search(given.task, home, given.trials, given.steps, given.rungs, given.workers)
         if given.report:
             steps = given.steps * THIRD ** (given.rungs - 1)
-            report(given.task, home, best, steps, given.last, given.workers)
+            report(given.task, home, best, steps, given.workers)
     except nses.errors.Stopped as stopped:
         print("stopped; the same command goes on from here")
         return stopped.exit_code
@@ -119,13 +99,12 @@ def search(
     return drawn[left[0]]
 
 
-def settings_of(space: Space, trials: int) -> Iterator[Settings]:
-    """Those of every trial; the i-th does not depend on how many there are."""
-    yield space.shared | space.first
+def settings_of(choices: dict[str, tuple[Any, ...]], trials: int) -> Iterator[Settings]:
+    """What every trial changes; the i-th does not depend on how many there are."""
+    yield {}
     for i in range(1, trials):
         rng = generator(TUNING, 0, i, Purpose.POLICY_INIT)
-        chosen = {name: x[int(rng.integers(len(x)))] for name, x in space.choices.items()}
-        yield space.shared | chosen
+        yield {name: x[int(rng.integers(len(x)))] for name, x in choices.items()}
 
 
 def trained(
@@ -141,8 +120,10 @@ def trained(
         run = nses.load(place)
         if run.metrics and run.metrics[-1]["env_steps"] >= steps:
             return run
-    usual = {"generations": ENDLESS, "tensorboard": False, "pictures": False, "workers": workers}
-    return nses.train(task, seed=seed, run_dir=place, listener=enough, **usual | settings)
+    usual = {"algorithm": "es", "generations": ENDLESS, "tensorboard": False, "pictures": False}
+    return nses.train(
+        task, seed=seed, run_dir=place, listener=enough, workers=workers, **usual | settings
+    )
 
 
 def after(run: nses.Run, steps: int) -> str:
@@ -160,24 +141,13 @@ def tested(run: nses.Run, policy: str) -> Result:
     return Result(played.returns, np.array([math.hypot(*b) for b in played.behaviors]))
 
 
-def report(
-    task: str, home: Path, settings: Settings, steps: int, last: float, workers: int | None
-) -> None:
-    """Train with seeds of their own, and print how good the policies are on the task itself."""
-    as_the_task_says = {name: x for name, x in settings.items() if name != "environment"}
+def report(task: str, home: Path, settings: Settings, steps: int, workers: int | None) -> None:
+    """Train with seeds of their own, and print how good the policies are."""
     for seed in REPORTING:
-        place, most = home / f"seed-{seed}", int(steps * (1 - last))
-        if settings == as_the_task_says:
-            run = trained(task, place, seed, settings, steps, workers)
-        else:
-            fast = trained(task, place / "fast", seed, settings, most, workers)
-            start = {"start_from": f"{fast.path}:best"}
-            run = trained(
-                task, place / "own", seed, as_the_task_says | start, steps - most, workers
-            )
+        run = trained(task, home / f"seed-{seed}", seed, settings, steps, workers)
         minutes = run.metrics[-1]["seconds"] / 60
         print(f"seed {seed}: {tested(run, 'best')}, {minutes:.0f} minutes", flush=True)
 
 
 def words(settings: Settings) -> str:
-    return " ".join(f"{name}={value}" for name, value in settings.items())
+    return " ".join(f"{name}={value}" for name, value in settings.items()) or "the recipe"

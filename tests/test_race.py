@@ -12,11 +12,9 @@ from benchmarks import race, rivals
 from benchmarks.racing import judge, ours, results
 from benchmarks.racing.points import Network, Point, Recorder, current, recorded
 from benchmarks.racing.results import Row, curves, minutes_to, tables
-from benchmarks.search import LAST, SPACES
 
+import nses
 from nses.core.moments import Moments
-from nses.experiment.settings.config import changed
-from nses.experiment.settings.recipes import recipe
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks.mujoco import BodyEnv
 from waiting import gone
@@ -152,15 +150,14 @@ def test_our_policies_act_on_gymnasiums_observations_as_on_our_own(hidden):
 
 
 @pytest.mark.parametrize("algorithm", ["es", "nsra-es"])
-@pytest.mark.parametrize("task", results.ENVIRONMENTS)
-def test_we_train_with_known_settings_and_end_on_the_tasks_own_simulation(task, algorithm):
-    parts = list(ours.parts(algorithm, task))
-    assert [share for _, share in parts] == [*[1 - LAST] * (len(parts) - 1), 1.0]
-    assert (len(parts) == 2) == ("environment" in SPACES[task].shared)
-    for settings, _ in parts:
-        changed(recipe(task, "laptop", algorithm), settings)
-        assert settings.items() >= SPACES[task].first.items()
-    assert parts[-1][0]["environment"] == {"reward": "directional"}
+def test_we_train_with_the_laptop_recipe_for_gymnasiums_reward(algorithm, tmp_path, monkeypatch):
+    trained = {}
+    monkeypatch.setattr(nses, "train", lambda task, **given: trained.update(given, task=task))
+    ours.main(algorithm, "humanoid", 7, tmp_path, 0.0)
+    assert (trained["task"], trained["algorithm"], trained["seed"]) == ("humanoid", algorithm, 7)
+    assert trained["environment"] == {"reward": "directional"}
+    usual = {"task", "algorithm", "seed", "run_dir", "listener", "generations", "workers"}
+    assert trained.keys() == usual | {"environment", "tensorboard", "pictures"}
 
 
 def test_the_member_with_the_highest_score_speaks_for_a_population(tmp_path):
@@ -169,13 +166,13 @@ def test_the_member_with_the_highest_score_speaks_for_a_population(tmp_path):
         SimpleNamespace(theta=np.full(18 * 6, float(i), np.float32), moments=zeros)
         for i in range(2)
     ]
-    listener = ours.Listener("halfcheetah", (), Recorder(tmp_path, 0.0), 100, end=math.inf)
+    listener = ours.Listener("halfcheetah", (), Recorder(tmp_path, 0.0))
     for member, score, steps in ((0, 5.0, 1), (1, 3.0, 2), (0, 2.0, 3)):
         state = SimpleNamespace(members=members, env_steps=steps)
         listener(state, {"member": member, "score": score})  # type: ignore[arg-type]
     points = recorded(tmp_path)
     assert [point.network.layers[0][1][0] for point in points] == [0.0, 0.0, 1.0]
-    assert [point.steps for point in points] == [101, 102, 103]
+    assert [point.steps for point in points] == [1, 2, 3]
 
 
 def test_a_contender_that_fails_says_why(tmp_path, monkeypatch):

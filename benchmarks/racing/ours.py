@@ -1,13 +1,10 @@
 """`python -m benchmarks.racing.ours ALGORITHM TASK SEED FOLDER START SECONDS`: our part of a race.
 
-Trains with the best settings known to `benchmarks search` until it is killed. If those simulate
-otherwise than the task does, the last part of the time sees the task's own simulation. START is
-what the monotonic clock said when the program was started.
+Trains with the laptop recipe, for Gymnasium's reward, until it is killed. START is what the
+monotonic clock said when the program was started; whoever started it looks after SECONDS.
 """
 
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,7 @@ import numpy as np
 
 import nses
 from benchmarks.racing.points import Array, Network, Recorder
-from benchmarks.search import ENDLESS, LAST, SPACES, Settings
+from benchmarks.search import ENDLESS
 from nses.core.moments import CLIP
 from nses.core.values import Member
 
@@ -27,46 +24,27 @@ REWARD = {"reward": "directional"}
 OBSERVED = {"humanoid": ((22, 22), (23, 23), (140, 130), (84, 78), (23, 17), (84, 78))}
 
 
-def main(algorithm: str, task: str, seed: int, folder: Path, start: float, seconds: float) -> None:
-    record, steps = Recorder(folder, start), 0
-    origin: Settings = {}
-    for i, (settings, share) in enumerate(parts(algorithm, task)):
-        listener = Listener(task, settings["hidden"], record, steps, start + share * seconds)
-        run = nses.train(
-            task, seed=seed, run_dir=folder / f"part-{i}", listener=listener, generations=ENDLESS,
-            workers=WORKERS, tensorboard=False, pictures=False, **settings | origin,
-        )  # fmt: skip
-        steps += run.metrics[-1]["env_steps"]
-        origin = {"start_from": f"{run.path}:best"}
-
-
-def parts(algorithm: str, task: str) -> Iterator[tuple[Settings, float]]:
-    """Settings in turn, each with the share of the time that is over when they are done."""
-    space = SPACES[task]
-    settings: Settings = space.shared | space.first | {"algorithm": algorithm}
-    simulation = settings.get("environment", {})
-    if simulation:
-        yield settings | {"environment": REWARD | simulation}, 1 - LAST
-    yield settings | {"environment": REWARD}, 1.0
+def main(algorithm: Any, task: str, seed: int, folder: Path, start: float) -> None:
+    settings = nses.recipe(task, "laptop", algorithm)
+    nses.train(
+        task, algorithm=algorithm, seed=seed, run_dir=folder / "run", environment=REWARD,
+        listener=Listener(task, settings.hidden, Recorder(folder, start)), generations=ENDLESS,
+        workers=WORKERS, tensorboard=False, pictures=False,
+    )  # fmt: skip
 
 
 class Listener:
     """Records, of the members, the one with the highest score; ES has only one."""
 
-    def __init__(
-        self, task: str, hidden: tuple[int, ...], record: Recorder, steps: int, end: float
-    ):
+    def __init__(self, task: str, hidden: tuple[int, ...], record: Recorder):
         self.task, self.hidden, self.record = task, hidden, record
-        self.steps, self.end = steps, end  # before this part, and when it is over
         self.scores: dict[int, float] = {}  # of each member, when it was updated last
 
     def __call__(self, state: nses.State, record: dict[str, Any]) -> None:
         self.scores[record["member"]] = record["score"]
         leader = max(self.scores, key=lambda member: self.scores[member])
         network = network_of(self.task, self.hidden, state.members[leader])
-        self.record(self.steps + state.env_steps, network)
-        if time.monotonic() >= self.end:
-            raise nses.StopTraining
+        self.record(state.env_steps, network)
 
 
 def network_of(task: str, hidden: tuple[int, ...], member: Member) -> Network:
@@ -94,5 +72,5 @@ def observed(task: str, size: int) -> Array:
 
 
 if __name__ == "__main__":
-    algorithm, task, seed, folder, start, seconds = sys.argv[1:]
-    main(algorithm, task, int(seed), Path(folder), float(start), float(seconds))
+    algorithm, task, seed, folder, start, _ = sys.argv[1:]
+    main(algorithm, task, int(seed), Path(folder), float(start))
