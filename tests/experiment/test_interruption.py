@@ -84,7 +84,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> str:
     return run.digest
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("workers", [1, 3])  # others have two
 def test_the_digest_is_the_same_for_any_number_of_workers(
     tmp_path: Path, workers: int, undisturbed: str
 ):

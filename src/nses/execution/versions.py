@@ -3,6 +3,7 @@
 import hashlib
 import platform
 from collections.abc import Iterable
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -19,12 +20,16 @@ def current_versions() -> dict[str, str]:
     versions = {"python": platform.python_version(), "cpu": cpu_model()}
     if libc := " ".join(platform.libc_ver()).strip():
         versions["libc"] = libc
-    for name in RECORDED:
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return versions
+    found = {name: _version(name) for name in RECORDED}
+    return versions | {name: x for name, x in found.items() if x is not None}
+
+
+@cache  # reading the metadata of a package takes longer than a generation of a small task
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def code_of(folders: Iterable[str]) -> Code:
