@@ -31,10 +31,10 @@ Settings = dict[str, Any]
 
 # What a trial chooses among; everything else is as in the recipe.
 CHOICES: dict[str, tuple[Any, ...]] = {
-    "lr": (0.02, 0.05, 0.1, 0.2),
+    "lr": (0.005, 0.01, 0.02, 0.05),
     "sigma": (0.005, 0.01, 0.02, 0.04),
-    "n": (100, 200, 300, 600),
-    "steps_per_generation": (0, 30_000, 100_000),
+    "n": (100, 200, 300),
+    "steps_per_generation": (0, 50_000, 100_000, 200_000),
     "moments_probability": (0.1, 1.0),
 }
 NETWORKS: dict[str, tuple[Any, ...]] = {"hidden": ((), (32,), (64, 64))}

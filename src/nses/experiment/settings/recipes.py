@@ -127,15 +127,16 @@ _body_laptop = _with(_laptop, n=100, evaluation_episodes=10, weight_patience=10,
 # As for the point, with a body: two to three minutes on one core.
 _swimmer_laptop = _with(_body_laptop, members=5, generations=500, n=20, evaluation_episodes=5)
 
-# For a body that has to keep its balance: a linear policy, and steps whose length ClipUp decides.
-# One member, which gets all the time there is.
+# For a body that has to keep its balance: a linear policy, and small steps of a length that ClipUp
+# decides, each after so many episodes that they are not mostly noise. One member gets all the time.
 _walking = _recipe(
     "laptop",
     members=1,
-    generations=600,
-    n=300,
+    generations=1000,
+    n=200,
+    steps_per_generation=100_000,
     sigma=0.01,
-    lr=0.05,
+    lr=0.02,
     l2=0.0,
     optimizer="clipup",
     evaluation_episodes=5,
