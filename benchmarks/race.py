@@ -14,8 +14,8 @@ Gymnasium's own environment, with its own reward, without noise.
 That environment is Humanoid-v5 or HalfCheetah-v5, and the rivals train on just that, without the 5
 per step for being alive if their settings say so. We train on our own model of the same body with
 the same reward: `humanoid` in the forward direction instead of the paper's any direction, where
-candidates play with two substeps of MuJoCo instead of five; `halfcheetah` as it is, which looks at
-the centre of mass where Gymnasium looks at the torso. So we do not train on just what counts.
+candidates play with a faster integrator; `halfcheetah` as it is, which looks at the centre of mass
+where Gymnasium looks at the torso. So we do not train on just what counts.
 
 Finished runs are kept in docs/results/race.csv and not run again, so it can be interrupted at any
 time. It ends with a table, which is kept in benchmarks/results, and docs/results/race.png.
