@@ -126,6 +126,11 @@ def test_a_solved_task_is_not_asked_to_find_places_that_may_not_exist():
     assert sentences(replace(healthy(), behaviors=everywhere, solved=True)) == []
 
 
+def test_weight_decay_is_not_blamed_where_all_candidates_do_equally_well():
+    assert sentences(replace(healthy(), gradient=np.zeros(T))) == []
+    assert sentences(replace(healthy(), gradient=np.full(T, 1e-12))) == []
+
+
 def shortened(x, T):
     names = ("score", "return_mean", "return_best", "weight", "gradient")
     columns = {name: getattr(x, name)[:T] for name in names}

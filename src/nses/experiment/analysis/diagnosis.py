@@ -29,6 +29,7 @@ OUTGROWN = 1.1  # times the extent of the first behaviors, along any axis
 LONG_AGO = 1 / 25  # of the run
 LATELY = 20  # generations whose gradients count
 DOMINATED = 2.0  # times the gradient
+VANISHED = 1e-6  # of the weight decay: all candidates did equally well
 OBSERVATIONS = 1000  # before anything is said about them
 HUGE, HUGE_RAW = 1e6, 100.0  # standardised and not
 UNBOUNDED = 1e5  # bounds beyond this are there for form only, such as the largest float32
@@ -137,9 +138,9 @@ def cut_short(x: Case) -> str | None:
 
 
 def decaying(x: Case) -> str | None:
-    """Weight decay is stronger than what is learned."""
+    """Weight decay is stronger than what is learned; no gradient at all has other reasons."""
     pull, g = x.config.l2 / x.config.sigma * x.theta, float(np.median(x.gradient[-LATELY:]))
-    if x.generations < 20 or not np.isfinite(g) or pull <= DOMINATED * g:
+    if x.generations < 20 or not np.isfinite(g) or not VANISHED * pull < g < pull / DOMINATED:
         return None
     return (
         f"Weight decay is {pull / max(g, 1e-12):.0f} times as strong as the gradient, so "
