@@ -18,7 +18,8 @@ class Arguments:
     environment: ListOfText = ()
     """Arguments of the environment, as NAME=VALUE."""
     observation: str | None = None
-    """Which entries of the observation to use, if it is a Dict or Tuple: KEY,KEY or 0,1."""
+    """Which entries of the observation to use: KEY,KEY of a Dict, 0,1 of a Tuple, or 0:45 of a
+    vector."""
     imports: Modules = ()
     """A module to import first, which may register environments; can be given several times."""
     policy_class: str | None = None

@@ -15,6 +15,8 @@ import nses
 from nses.core.moments import Moments, initial
 from nses.core.seeding import Purpose, episode_seeds
 from nses.experiment.evaluate import evaluate
+from nses.experiment.settings.build import task_of
+from nses.experiment.settings.config import changed
 from nses.rollouts.behaviors import parse_behavior
 from nses.rollouts.episode import GymnasiumPlayer, Interrupted, player
 from nses.rollouts.native import body as library
@@ -69,6 +71,26 @@ def test_compiled_episodes_are_those_of_the_environment_bit_for_bit(name):
         a, b = (p.play(theta, moments, seed, **arguments) for p in (compiled, stepped))
         assert a.length > 10
         assert_same(a, b)
+
+
+@pytest.mark.parametrize("observation", ["0:45", "2:9,30,60:62,200:"])
+def test_compiled_episodes_see_the_numbers_that_are_chosen(observation):
+    config = changed(nses.recipe("humanoid", "laptop", "es"), {"observation": observation})
+    task = task_of(config)
+    policy = policy_for(task, ())
+    compiled, stepped = player(task, policy), player(task, policy, native=False)
+    assert isinstance(compiled, BodyPlayer)
+    theta, moments = theta_of(policy, 1), moments_of(policy, 1)
+    a, b = (p.play(theta, moments, 1, contributes=True) for p in (compiled, stepped))
+    assert a.length > 10
+    assert_same(a, b)
+
+
+def test_numbers_in_too_many_places_are_seen_through_gymnasium():
+    every_other = ",".join(map(str, range(0, 376, 2)))
+    config = changed(nses.recipe("humanoid", "laptop", "es"), {"observation": every_other})
+    task = task_of(config)
+    assert isinstance(player(task, policy_for(task, ())), GymnasiumPlayer)
 
 
 @pytest.mark.parametrize("settings", [{"activation": "relu"}, {"normalize": False}])

@@ -9,7 +9,7 @@ import pytest
 from gymnasium import spaces
 
 from nses.errors import UsageError
-from nses.rollouts.tasks.adapted import Adapted, Chosen, chosen
+from nses.rollouts.tasks.adapted import Adapted, Chosen, chosen, flattening
 
 PLACE = spaces.Box(-1, 1, (2,))
 DICT = spaces.Dict({"text": spaces.Text(5), "place": PLACE, "door": spaces.Discrete(2)})
@@ -44,8 +44,29 @@ def test_an_entry_that_is_not_there_is_answered_with_those_that_are():
 
 
 def test_a_space_without_entries_has_none_to_choose():
-    with pytest.raises(UsageError, match=r"entries of a Dict or Tuple .* got Box"):
-        chosen(PLACE, ("0",))
+    with pytest.raises(UsageError, match=r"entries of a Dict or Tuple .* or numbers of a vector, got Discrete"):
+        chosen(spaces.Discrete(3), ("0",))
+
+
+def test_numbers_of_a_vector_are_chosen_by_their_places():
+    space = spaces.Box(np.arange(5.0), np.arange(5.0) + 10, dtype=np.float64)
+    part, choose = chosen(space, ("3:", "1"))
+    assert part == spaces.Box(np.array([1.0, 3, 4]), np.array([11.0, 13, 14]), dtype=np.float64)
+    assert choose(np.arange(5.0)).tolist() == [1, 3, 4]
+
+
+@pytest.mark.parametrize("observation", [[0.0, 1, 2, 3, 4], [1.0, 3, 4]])
+def test_a_policy_takes_a_whole_vector_or_what_was_chosen_of_it(observation):
+    part, _ = chosen(spaces.Box(-9, 9, (5,)), ("1", "3:"))
+    assert flattening(part, ("1", "3:"))(np.array(observation)).tolist() == [1, 3, 4]
+
+
+def test_a_policy_takes_a_whole_dictionary_or_what_was_chosen_of_it():
+    both, _ = chosen(DICT, ("place", "door"))
+    assert flattening(both, ("place", "door"))(SEEN).tolist() == [0, 1, 0, 0]
+    door, _ = chosen(DICT, ("door",))
+    assert flattening(door, ("door",))(SEEN).tolist() == [0, 1]
+    assert flattening(door, ("door",))(1).tolist() == [0, 1]
 
 
 class Room(gym.Env):

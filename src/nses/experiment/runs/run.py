@@ -28,7 +28,8 @@ from nses.experiment.settings.config import Config
 from nses.rollouts.policies import Policy
 from nses.rollouts.policies.own import Network
 from nses.rollouts.reference import Reference
-from nses.rollouts.spaces import input_of, output_of
+from nses.rollouts.spaces import output_of
+from nses.rollouts.tasks.adapted import flattening
 from nses.rollouts.tasks.own import NEEDS_ITS_TASK, Brought, task_again
 from nses.rollouts.tasks.task import Facts, Task
 
@@ -224,9 +225,8 @@ class Run:
 
     def trusted(self) -> "Run":
         """This run with the network that it names, which is imported when it is used."""
-        return replace(
-            self, brought=self.config.policy_class if self.brought is None else self.brought
-        )
+        brought = self.config.policy_class if self.brought is None else self.brought
+        return replace(self, brought=brought)
 
     def refuse_without(self, own: Brought | None = None) -> None:
         """UsageError if this run needs a task or a policy that is neither given nor found."""
@@ -252,7 +252,7 @@ class TrainedPolicy:
 
     def __init__(self, run: Run, which: str, theta: NDArray[np.float32], moments: Moments):
         self.run, self.which, self.theta, self.moments = run, which, theta, moments
-        self._flatten = input_of(run.facts.observation_space).flatten
+        self._flatten = flattening(run.facts.observation_space, run.config.observed)
         self._act = output_of(run.facts.action_space).act
         policy = run.family
         if theta.size != policy.size:

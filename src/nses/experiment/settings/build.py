@@ -33,7 +33,7 @@ from nses.rollouts.policies.own import Network, policy_from
 from nses.rollouts.reference import Reference, random_observations
 from nses.rollouts.spaces import input_of, output_of
 from nses.rollouts.tasks.adapted import Adapted, telling
-from nses.rollouts.tasks.catalog import named_task
+from nses.rollouts.tasks.catalog import is_shipped, named_task
 from nses.rollouts.tasks.gymnasium import bounded, told_here
 from nses.rollouts.tasks.task import Facts, Task
 
@@ -63,10 +63,8 @@ def task_of(
             "module:attribute; objects make an environment of their own."
         )
     elif config.environment:
-        raise UsageError(
-            "a Task object takes no environment arguments; "
-            "give them to the function that makes its environment."
-        )
+        wanted = "give them to the function that makes its environment."
+        raise UsageError(f"a Task object takes no environment arguments; {wanted}")
     else:
         task = own.revised(
             behavior=None if config.behavior is None else parse_behavior(config.behavior),
@@ -100,8 +98,10 @@ def _adapted(task: Task, config: Config) -> Task:
     if not config.imports and not config.observed:
         return task
     make = Adapted(task.make, config.imports, config.observed)
-    native = None if config.observed else task.native  # compiled loops observe everything
-    return replace(task, make=make, native=native)
+    # A user's compiled loop observes everything; ours knows what is chosen, or declines.
+    native = task.native if is_shipped(task.name) or not config.observed else None
+    variations = {name: _adapted(x, config) for name, x in task.variations.items()}
+    return replace(task, make=make, native=native, variations=variations)
 
 
 def own_policy_of(config: Config, facts: Facts, brought: Network | None = None) -> Policy | None:

@@ -163,8 +163,8 @@ class Config:
     """Arguments that differ in the environment where candidates play, such as a faster simulation.
     Scores, behaviors of members and the best policy are those of the environment itself."""
     observation: str | None = setting(None, letters=1000, rule=names)
-    """Which entries of the observation to use, if it is a Dict or Tuple: KEY,KEY or 0,1; all if not
-    given."""
+    """Which entries of the observation to use: KEY,KEY of a Dict, 0,1 of a Tuple, or numbers of a
+    vector, as in 0:45,60; all if not given."""
     imports: tuple[str, ...] = setting((), entries=100, letters=200, rule=modules, flag="import")
     """A module to import first, which may register environments; can be given several times."""
     retest_episodes: int = setting(30, at_least=1, at_most=10**6)

@@ -1,17 +1,19 @@
 """Adapts an environment: imports modules first, and shows only some entries of its observations."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import gymnasium as gym
+import numpy as np
 from gymnasium import spaces
 
 from nses.errors import UsageError
 from nses.rollouts.attributes import AttributeProbe, Telling
 from nses.rollouts.behaviors import imported
-from nses.rollouts.spaces import entries
+from nses.rollouts.numbers import places_of
+from nses.rollouts.spaces import Floats, entries, input_of
 from nses.rollouts.tasks.task import Task
 
 Observation = tuple[spaces.Space[Any], Callable[[Any], Any]]
@@ -26,7 +28,7 @@ class Adapted:
 
     make: Callable[[], gym.Env[Any, Any]]
     modules: tuple[str, ...] = ()
-    keys: tuple[str, ...] = ()  # entries of a Dict or Tuple; all of them if none is given
+    keys: tuple[str, ...] = ()  # entries of the observation; all of them if none is given
 
     def __call__(self) -> gym.Env[Any, Any]:
         for module in self.modules:
@@ -57,13 +59,17 @@ class Chosen(gym.ObservationWrapper[Any, Any, Any]):
 def chosen(space: spaces.Space[Any], keys: tuple[str, ...]) -> Observation:
     """The space of these entries, in the space's order, and how to take them from an observation.
 
-    A single entry is not wrapped, so that an image stays an image.
+    A single entry of a Dict or Tuple is not wrapped, so that an image stays an image.
     """
+    if isinstance(space, spaces.Box) and len(space.shape) == 1:
+        numbers = places_of(keys, space.shape[0])
+        low, high = space.low[numbers], space.high[numbers]
+        return spaces.Box(low, high, dtype=space.dtype.type), lambda o: np.asarray(o)[numbers]
     known = entries(space)
     if not known:
         raise UsageError(
-            f"--observation chooses entries of a Dict or Tuple of observations, got {space}; "
-            "omit it."
+            "--observation chooses entries of a Dict or Tuple of observations, or numbers of a "
+            f"vector, got {space}; omit it."
         )
     for key in keys:
         if key not in known:
@@ -82,6 +88,25 @@ def chosen(space: spaces.Space[Any], keys: tuple[str, ...]) -> Observation:
     # Gymnasium would sort a plain dictionary.
     part = spaces.Dict(OrderedDict((name, space[name]) for name in names))  # type: ignore[index]
     return part, lambda observation: {name: observation[name] for name in names}
+
+
+def flattening(space: spaces.Space[Any], keys: tuple[str, ...]) -> Callable[[Any], Floats]:
+    """Flattens what was chosen of an observation, which may be whole or hold nothing else."""
+    flatten = input_of(space).flatten
+    return lambda observation: flatten(_within(observation, keys, space) if keys else observation)
+
+
+def _within(observation: Any, keys: tuple[str, ...], space: spaces.Space[Any]) -> Any:
+    """What the keys choose of a whole observation; one that holds nothing else as it is."""
+    if isinstance(observation, Mapping):
+        named = cast("Mapping[Any, Any]", observation)
+        single = not isinstance(space, spaces.Dict)
+        return next(named[key] for key in named if str(key) == keys[0]) if single else named
+    vector = isinstance(space, spaces.Box) and len(space.shape) == 1
+    if not vector or np.shape(observation) == space.shape:
+        return observation
+    whole = np.asarray(observation)
+    return whole[places_of(keys, whole.size)]
 
 
 def _key(space: Any, name: str) -> Any:

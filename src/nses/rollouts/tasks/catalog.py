@@ -71,6 +71,11 @@ def named_task(
     return task.revised(behavior=chosen, distance=distance)
 
 
+def is_shipped(name: str) -> bool:
+    """Whether a task of this name is a built-in one."""
+    return name in SHIPPED or name.startswith(ATARI)
+
+
 def default_behavior(name: str) -> str:
     """The behavior of a task without `--behavior`, as far as its name tells."""
     if name in SHIPPED:
@@ -138,7 +143,8 @@ def _body_native(task: Task, policy: Policy, arguments: dict[str, Any]) -> Playe
         return None
     from nses.rollouts.tasks import mujoco
 
-    return mujoco.native(task, policy, arguments)
+    keys = task.make.keys if isinstance(task.make, Adapted) else ()
+    return mujoco.native(task, policy, arguments, keys)
 
 
 def _atari(name: str, arguments: dict[str, Any], max_steps: int | None) -> Task:

@@ -28,6 +28,7 @@ from nses.rollouts.native.body import (
     reward_terms,
 )
 from nses.rollouts.native.network import ACTIVATIONS
+from nses.rollouts.numbers import places_of, stretches_of
 from nses.rollouts.policies import check_theta
 from nses.rollouts.policies.mlp import MLP
 from nses.rollouts.tasks.bodies import BODIES, REWARDS, model_of
@@ -36,6 +37,7 @@ from nses.rollouts.tasks.chance import rng_of
 from nses.rollouts.tasks.guarded import keep_out_of_the_working_directory
 from nses.rollouts.tasks.task import Task
 
+MOST_PARTS = 16  # arrays from which a compiled loop takes observations
 LARGEST = 1e20  # in an observation; MuJoCo gives up at 1e10 in position, speed and acceleration
 
 log = logging.getLogger("nses")
@@ -166,9 +168,14 @@ def scatter(
 
 
 class BodyPlayer:
-    """Whole episodes in compiled code, bit for bit those of the environment."""
+    """Whole episodes in compiled code, bit for bit those of the environment.
 
-    def __init__(self, environment: "BodyEnv", policy: MLP, step_limit: int):
+    `keys` choose the numbers of the observation that the policy sees; none stands for all.
+    """
+
+    def __init__(
+        self, environment: "BodyEnv", policy: MLP, step_limit: int, keys: tuple[str, ...] = ()
+    ):
         load_simulator()  # compiled code that misses a function would end the process
         self.environment, self.policy, self.steps = environment, policy, step_limit
         self.should_stop: Callable[[], bool] = never
@@ -176,7 +183,7 @@ class BodyPlayer:
         space = environment.action_space
         self.simulation = (model._address, data._address)
         self.views = (
-            tuple(environment.observed),
+            tuple(parts_of(environment.observed, keys)),
             data.qpos[body.unseen :],
             data.ctrl,
             environment.centre,
@@ -238,13 +245,34 @@ class BodyPlayer:
         self.environment.close()
 
 
-def native(task: Task, policy: MLP, arguments: Mapping[str, Any]) -> BodyPlayer | None:
-    """The compiled loop, if the network fits and MuJoCo's library can be loaded."""
+def parts_of(arrays: list[NDArray[np.float64]], keys: tuple[str, ...]) -> list[NDArray[np.float64]]:
+    """Views of the chosen numbers of arrays that are observed one after the other."""
+    chosen = places_of(keys or (":",), sum(array.size for array in arrays))
+    parts, start = [], 0
+    for array in arrays:
+        inside = chosen[(chosen >= start) & (chosen < start + array.size)] - start
+        parts += [array[stretch] for stretch in stretches_of(inside)]
+        start += array.size
+    return parts
+
+
+def native(
+    task: Task, policy: MLP, arguments: Mapping[str, Any], keys: tuple[str, ...] = ()
+) -> BodyPlayer | None:
+    """The compiled loop, if the network fits and MuJoCo's library can be loaded.
+
+    Each stretch of neighbours among the chosen numbers makes the loop another one to compile, so
+    there must not be many.
+    """
     environment = BodyEnv(**arguments)
-    if (environment.last.size, environment.model.nu) != (policy.sizes[0], policy.sizes[-1]):
+    parts = parts_of(environment.observed, keys)
+    inputs = sum(part.size for part in parts)
+    if (inputs, environment.model.nu) != (policy.sizes[0], policy.sizes[-1]):
+        return None
+    if len(parts) > MOST_PARTS:
         return None
     try:
-        return BodyPlayer(environment, policy, task.step_limit)
+        return BodyPlayer(environment, policy, task.step_limit, keys)
     except (OSError, RuntimeError) as error:
         log.warning(
             "compiled episodes need MuJoCo's own library, which cannot be loaded: %s. "
