@@ -44,7 +44,9 @@ def test_an_entry_that_is_not_there_is_answered_with_those_that_are():
 
 
 def test_a_space_without_entries_has_none_to_choose():
-    with pytest.raises(UsageError, match=r"entries of a Dict or Tuple .* or numbers of a vector, got Discrete"):
+    with pytest.raises(
+        UsageError, match=r"entries of a Dict or Tuple .* or numbers of a vector, got Discrete"
+    ):
         chosen(spaces.Discrete(3), ("0",))
 
 
