@@ -14,8 +14,10 @@ from benchmarks.racing.points import Network, Point, Recorder, current, recorded
 from benchmarks.racing.results import Row, curves, minutes_to, tables
 
 import nses
+from nses import Config
 from nses.core.moments import Moments
 from nses.rollouts.policies.mlp import MLP
+from nses.rollouts.tasks.adapted import chosen
 from nses.rollouts.tasks.mujoco import BodyEnv
 from waiting import gone
 
@@ -135,17 +137,21 @@ def test_gymnasiums_humanoid_observes_all_that_ours_does_and_is_not_always_zero(
             assert own_reward == pytest.approx(reward, rel=1e-6)
 
 
+@pytest.mark.parametrize("observation", [None, "0:45", "3,20:50,300:"])
 @pytest.mark.parametrize("hidden", [(), (5,)])
-def test_our_policies_act_on_gymnasiums_observations_as_on_our_own(hidden):
-    policy, rng = MLP((376, *hidden, 17)), np.random.default_rng(0)
-    mask = ours.observed("humanoid", 376)
+def test_our_policies_act_on_gymnasiums_observations_as_on_our_own(hidden, observation):
+    config = Config(task="humanoid", hidden=hidden, observation=observation)
+    _, choose = chosen(gym.spaces.Box(-9, 9, (376,)), config.observed or (":",))
+    mask, rng = ours.observed("humanoid", 376), np.random.default_rng(0)
     o = np.where(mask, rng.normal(size=(4, 376)), 0.0)
-    moments = Moments(4.0, o.sum(axis=0), (o * o).sum(axis=0))
+    seen = np.stack([choose(x) for x in o])
+    policy = MLP((seen.shape[1], *hidden, 17))
+    moments = Moments(4.0, seen.sum(axis=0), (seen * seen).sum(axis=0))
     member = SimpleNamespace(theta=policy.init(rng), moments=moments)
-    network = ours.network_of("humanoid", hidden, member)  # type: ignore[arg-type]
-    for x in o:
+    network = ours.network_of(config, member)  # type: ignore[arg-type]
+    for whole, part in zip(o, seen, strict=True):
         np.testing.assert_allclose(
-            network(x[mask]), policy.bind(member.theta, moments)(x), rtol=1e-4, atol=1e-5
+            network(whole[mask]), policy.bind(member.theta, moments)(part), rtol=1e-4, atol=1e-5
         )
 
 
@@ -166,7 +172,8 @@ def test_the_member_with_the_highest_score_speaks_for_a_population(tmp_path):
         SimpleNamespace(theta=np.full(18 * 6, float(i), np.float32), moments=zeros)
         for i in range(2)
     ]
-    listener = ours.Listener("halfcheetah", (), Recorder(tmp_path, 0.0))
+    config = Config(task="halfcheetah", hidden=())
+    listener = ours.Listener(config, Recorder(tmp_path, 0.0))
     for member, score, steps in ((0, 5.0, 1), (1, 3.0, 2), (0, 2.0, 3)):
         state = SimpleNamespace(members=members, env_steps=steps)
         listener(state, {"member": member, "score": score})  # type: ignore[arg-type]
