@@ -11,7 +11,7 @@ import pytest
 import nses
 from commands import PLAIN, call
 from nses.core.moments import Moments, initial
-from nses.experiment.analysis.diagnosis import DIAGNOSES, Case, case_of, sentences
+from nses.experiment.analysis.diagnosis import DIAGNOSES, Case, case_of, odd_observations, sentences
 from nses.experiment.analysis.stories import story_of
 from nses.experiment.settings.config import Config, changed
 from nses.experiment.settings.recipes import GENERAL, recipe
@@ -126,6 +126,20 @@ def test_a_solved_task_is_not_asked_to_find_places_that_may_not_exist():
     assert sentences(replace(healthy(), behaviors=everywhere, solved=True)) == []
 
 
+def room(places):
+    """Behaviors of a population in a room of so many rows and columns, mostly at its goal."""
+    cells = [(i, j) for i in range(places[0]) for j in range(places[1])]
+    return np.array([*cells, *(3 + T - len(cells)) * [cells[-1]]], float)
+
+
+def test_the_archive_of_a_small_room_is_full_when_every_place_has_been_visited():
+    assert sentences(replace(healthy(), behaviors=room((3, 3)))) == []
+    unvisited = room((3, 3))
+    unvisited[4] = unvisited[0]
+    (said,) = sentences(replace(healthy(), behaviors=unvisited))
+    assert "has not grown outwards" in said
+
+
 def test_weight_decay_is_not_blamed_where_all_candidates_do_equally_well():
     assert sentences(replace(healthy(), gradient=np.zeros(T))) == []
     assert sentences(replace(healthy(), gradient=np.full(T, 1e-12))) == []
@@ -182,6 +196,17 @@ def test_a_run_is_read_into_a_case(smoke):
     assert x.moments.count >= 300
     assert 0 < x.theta < 100
     assert sentences(x) == []
+
+
+def test_much_of_an_image_may_never_change(tmp_path):
+    run = nses.train(
+        "minigrid:MiniGrid-Empty-5x5-v0", observation="image,direction", recipe="smoke",
+        behavior="final-attribute:agent_pos", generations=10, max_steps=20, backend="serial",
+        tensorboard=False, pictures=False, run_dir=tmp_path / "run",
+    )  # fmt: skip
+    x = case_of(story_of(run), run.state)
+    assert x.moments is None
+    assert odd_observations(x) is None
 
 
 def test_the_command_line_and_the_page_say_what_was_wrong(capsys, tmp_path, monkeypatch):

@@ -21,6 +21,7 @@ from nses.experiment.analysis.stories import Story
 from nses.experiment.runs.run import Run
 from nses.experiment.settings.config import Config
 from nses.experiment.settings.recipes import recipe
+from nses.rollouts.images import images_in
 from nses.words import short
 
 MOST = 3  # sentences, the most telling first
@@ -50,7 +51,7 @@ class Case:
     solved: bool  # whether the best score is above a goal that the task names
     behaviors: Floats  # (|A|, dimensions), the initial members first; (0, 0) for traces
     theta: float  # mean norm over the members
-    moments: Moments | None  # of the observations; None if nobody collected them
+    moments: Moments | None  # of observations; None if not collected, or if they hold an image
     bound: float  # the largest finite one of an observation's numbers; 0 if there is none
 
     @property
@@ -77,10 +78,13 @@ def unpaid(x: Case) -> str | None:
 
 
 def confined(x: Case) -> str | None:
-    """The archive does not grow outwards. Where the task is solved, there may be nowhere to go."""
+    """The archive does not grow outwards.
+
+    Where the task is solved or every place has been visited, there may be nowhere to go.
+    """
     first = x.config.members + FIRST_GENERATIONS
     early = x.generations < 5 * FIRST_GENERATIONS or len(x.behaviors) <= first
-    if early or x.solved or not _seeks_novelty(x):
+    if early or x.solved or not _seeks_novelty(x) or _everywhere(x.behaviors):
         return None
     before, after = np.ptp(x.behaviors[:first], axis=0), np.ptp(x.behaviors, axis=0)
     if not np.isfinite(after).all() or (after > OUTGROWN * before).any():
@@ -177,6 +181,14 @@ def odd_observations(x: Case) -> str | None:
     return None
 
 
+def _everywhere(behaviors: Floats) -> bool:
+    """Whether behaviors are places of a grid, and all between the outermost ones are among them."""
+    if not np.isfinite(behaviors).all() or (behaviors != np.rint(behaviors)).any():
+        return False
+    places = np.prod(np.ptp(behaviors, axis=0) + 1)
+    return 1 < places == len(np.unique(behaviors, axis=0))
+
+
 def _seeks_novelty(x: Case) -> bool:
     return ALGORITHMS[x.config.algorithm].novelty and bool((x.weight < 1).any())
 
@@ -220,6 +232,7 @@ def case_of(story: Story, state: State) -> Case:
     last, run = story.records[-1], story.run
     goal = _goal(run)
     moments = max((m.moments for m in state.members), key=lambda moments: moments.count)
+    vectors = not images_in(run.facts.observation_space)  # much of an image may never change
     return Case(
         config=run.config,
         score=story.column("score"),
@@ -232,7 +245,7 @@ def case_of(story: Story, state: State) -> Case:
         solved=goal is not None and state.best.score > goal,
         behaviors=_vectors(state.archive),
         theta=float(np.mean([np.linalg.norm(m.theta.astype(np.float64)) for m in state.members])),
-        moments=moments if moments.sum.size else None,
+        moments=moments if moments.sum.size and vectors else None,
         bound=_bound(story),
     )
 
