@@ -199,3 +199,20 @@ def test_m6_doctor_says_why_nothing_is_kept(monkeypatch):
     finding = CHECKS["compiled code"]("compiled code")
     assert "the moon is full; set NUMBA_CACHE_DIR" in finding.fact
     assert not finding.remedy
+
+
+LINEAR = """
+import sys
+import numpy as np
+import nses
+import nses.execution.playing
+assert nses.novelty(np.zeros(2), np.ones((3, 2)), 2) == 2.0
+print("scipy.linalg" in sys.modules)
+import numba
+from numba.np import arraymath
+print(arraymath._HAVE_BLAS, numba.njit(lambda x: np.dot(x, x))(np.array([3.0, 4.0])))
+"""
+
+
+def test_linear_algebra_is_imported_only_where_somebody_compiles_it(package):
+    assert run(package, LINEAR) == "False\nTrue 25.0\n"

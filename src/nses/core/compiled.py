@@ -15,7 +15,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,7 +120,27 @@ def _remove(directory: str, process: int) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
 
+def _look_for_blas_later() -> None:
+    """Load Numba's functions of arrays without SciPy's linear algebra.
+
+    Numba imports that to see whether it is there, when the first compiled function is loaded: a
+    fifth of the time that a worker takes to start, for nothing that we compile. We depend on SciPy,
+    so it is there; whoever compiles np.dot still has Numba import it then.
+    """
+    from numba.np import linalg
+
+    look, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        from numba.np import arraymath
+
+        arraymath.ensure_blas = look  # pyright: ignore[reportPrivateImportUsage]
+    finally:
+        linalg.ensure_blas = look
+
+
 CACHE = find()
+with suppress(ImportError, AttributeError):  # of a version of Numba that does not do so
+    _look_for_blas_later()
 
 
 @contextmanager
