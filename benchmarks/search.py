@@ -31,16 +31,18 @@ Settings = dict[str, Any]
 
 # What a trial chooses among; everything else is as in the recipe.
 CHOICES: dict[str, tuple[Any, ...]] = {
-    "lr": (0.005, 0.01, 0.02, 0.05),
-    "sigma": (0.005, 0.01, 0.02, 0.04),
-    "n": (100, 200, 300),
+    "lr": (0.005, 0.01, 0.02, 0.05, 0.1),
+    "sigma": (0.005, 0.01, 0.02, 0.05),
+    "n": (40, 100, 200),
     "steps_per_generation": (0, 50_000, 100_000, 200_000),
     "moments_probability": (0.1, 1.0),
 }
 NETWORKS: dict[str, tuple[Any, ...]] = {"hidden": ((), (32,), (64, 64))}
+# Positions and velocities of the joints, or inertias, forces and contacts too.
+SEEN: dict[str, tuple[Any, ...]] = {"observation": ("0:45", None)}
 SPACES = {
-    "humanoid": CHOICES | {"training_reward": (4.0, 5.0)},
-    "humanoid-trap": CHOICES,
+    "humanoid": CHOICES | SEEN | {"training_reward": (4.0, 5.0)},
+    "humanoid-trap": CHOICES | SEEN,
     "ant-trap": CHOICES | NETWORKS,
     "halfcheetah": CHOICES | NETWORKS,
 }
