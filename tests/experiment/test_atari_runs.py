@@ -119,8 +119,8 @@ FEW = {"network": "mlp", "hidden": (2,)}  # parameters, where the network does n
 def test_the_digest_is_the_same_for_any_number_of_workers(game, network, tmp_path):
     """Workers play different episodes before each one, and emulators must not remember them."""
     serial = train(game, tmp_path / "serial", max_steps=100, backend="serial", **network)
-    three = train(game, tmp_path / "three", max_steps=100, workers=3, **network)
-    assert three.digest == serial.digest
+    two = train(game, tmp_path / "two", max_steps=100, workers=2, **network)
+    assert two.digest == serial.digest
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ this package is imported until the coordinator has said where to find modules.
 
 import ctypes
 import errno
+import gc
 import os
 import pickle
 import signal
@@ -70,6 +71,7 @@ def _told(setup: int) -> bytes:
 
 
 def _work(connection: Connection, setup: int, descriptors: list[int], slot: int) -> int:
+    gc.disable()  # there is no garbage among all the objects that importing makes
     try:
         content = _told(setup)
         from nses.execution.playing import work
@@ -78,6 +80,7 @@ def _work(connection: Connection, setup: int, descriptors: list[int], slot: int)
     except Exception:
         connection.send(("broken", traceback.format_exc()))
         return 1
+    gc.enable()
     return work(connection, content, descriptors, slot)
 
 

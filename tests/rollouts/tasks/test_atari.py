@@ -113,8 +113,8 @@ def test_observations_are_those_of_an_independent_pipeline(game):
 
 
 @pytest.mark.slow
-def test_the_colors_of_every_game_are_known():
-    for game in ale_py.roms.get_all_rom_ids():
+def test_the_colors_of_games_are_known():
+    for game in ale_py.roms.get_all_rom_ids()[::4]:  # all of them have the same
         if ale_py.ALEInterface.isSupportedROM(ale_py.roms.get_rom_path(game)):
             emulator, rng = atari.Emulator(game), np.random.default_rng(0)
             emulator.reset(rng)
