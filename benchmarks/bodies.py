@@ -28,7 +28,9 @@ TURNS = 3  # of libraries that take half a minute to start
 
 
 def config_of(task: str, n: int, hidden: tuple[int, ...] = (256, 256)) -> Config:
-    return replace(recipe(task, "laptop", "nsra-es"), n=n, hidden=hidden, workers=2)
+    """The paper's settings with few candidates: one environment, and networks that cost time."""
+    paper = recipe(task, "paper", "nsra-es")
+    return replace(paper, n=n, members=3, evaluation_episodes=10, hidden=hidden, workers=2)
 
 
 @contextmanager

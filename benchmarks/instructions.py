@@ -18,11 +18,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benchmarks.bodies import config_of
 from benchmarks.foundation import Measure
 from benchmarks.table import HEAD, keep, line_of
 from nses.experiment.settings.build import search_of
 from nses.experiment.settings.config import Config
-from nses.experiment.settings.recipes import recipe
 from nses.rollouts.tasks.catalog import make_task
 
 PLAYING = "--play"  # in the process that is counted
@@ -38,8 +38,8 @@ class Case:
 
 
 def body(task: str, n: int, *hidden: int, most: float) -> Case:
-    config = replace(recipe(task, "laptop", "nsra-es"), n=n, hidden=hidden)
-    return Case(replace(config, backend="serial", evaluation_episodes=2), "libmujoco", most)
+    config = replace(config_of(task, n, hidden), backend="serial", evaluation_episodes=2)
+    return Case(config, "libmujoco", most)
 
 
 CASES: dict[str, Callable[[], Case]] = {

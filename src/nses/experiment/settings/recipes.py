@@ -121,11 +121,10 @@ _point_laptop = _recipe(
     action_noise=0.0,
 )
 
-# For simulated bodies, which improve for longer before they need novelty.
-_body_laptop = _with(_laptop, n=100, evaluation_episodes=10, weight_patience=10, weight_step=0.05)
-
 # As for the point, with a body: two to three minutes on one core.
-_swimmer_laptop = _with(_body_laptop, members=5, generations=500, n=20, evaluation_episodes=5)
+_swimmer_laptop = _with(
+    _laptop, members=5, generations=500, n=20, weight_patience=10, weight_step=0.05
+)
 
 # For a body that has to keep its balance: a linear policy, and small steps of a length that ClipUp
 # decides, each after so many episodes that they are not mostly noise. One member gets all the time.
@@ -156,6 +155,11 @@ _halfcheetah_laptop = _with(
 _humanoid = _with(_walking, observation="0:45", training_environment=("integrator=implicitfast",))
 _humanoid_laptop = _with(_humanoid, training_reward=5.0)
 _humanoid_trap_laptop = _with(_humanoid, members=3, weight_patience=10)
+
+# An ant has four legs, and learns with longer perturbations and fewer generations.
+_ant_trap_laptop = _with(
+    _walking, members=3, generations=300, n=100, sigma=0.02, weight_patience=10
+)
 
 # The network of the paper, so that a smoke test sees its 166,673 parameters.
 _humanoid_smoke = _with(_smoke, hidden=(256, 256))
@@ -258,6 +262,6 @@ TASK_RECIPES: dict[str, dict[str, Recipe]] = {
     },
     "swimmer": {"laptop": _swimmer_laptop},
     "swimmer-trap": {"laptop": _swimmer_laptop},
-    "ant-trap": {"laptop": _body_laptop},
+    "ant-trap": {"laptop": _ant_trap_laptop},
     "halfcheetah": {"laptop": _halfcheetah_laptop},
 }
