@@ -1,10 +1,13 @@
 """`nses estimate`."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
+import nses
 from commands import call
+from nses.experiment.estimate import estimate
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -34,3 +37,16 @@ def test_estimate_refuses_nodes_without_workers(capsys, nodes, workers):
     code, _, err = call(capsys, "estimate", "point-trap", "--nodes", nodes, "--workers", workers)
     assert (code, "Traceback" in err) == (2, False)
     assert f"--nodes {nodes} and --workers {workers}" in err
+
+
+def test_estimate_counts_the_slower_environment_of_members(monkeypatch):
+    monkeypatch.setattr("nses.experiment.estimate.MEASURED_SECONDS", 0.2)
+    config = nses.recipe("humanoid", "laptop", "es")
+    few = replace(config, n=2, steps_per_generation=0, evaluation_episodes=200, workers=1)
+    whole = estimate(few)
+    faster = estimate(replace(few, environment=config.training_environment))
+    same = estimate(replace(few, training_environment=()))
+    assert (
+        whole.total > 1.5 * faster.total
+    )  # the humanoid's own integrator takes three times as long
+    assert whole.total == pytest.approx(same.total, rel=0.4)

@@ -94,6 +94,7 @@ def estimate(config: Config, nodes: int | None = None) -> Estimate:
     with Serial(training_plan_of(config, task, policy), noise_size=size) as play:
         noise.fill_table(play.noise, config.seed)
         lengths, seconds = _measured(play, policy, config)
+        slower = _slower(play, policy, config, seconds / float(lengths.sum()))
         n = _candidates(config, float(lengths.mean()))
         gradient = _gradient_seconds(config, n, play.noise, policy.size)
         noise_bytes = play.noise.nbytes
@@ -103,6 +104,7 @@ def estimate(config: Config, nodes: int | None = None) -> Estimate:
         seconds=lengths / (speed * crowded),
         n=n,
         **_unperturbed(config),
+        slower=slower,
         members=config.members,
         parameters=policy.size,
         gradient=gradient,
@@ -157,15 +159,29 @@ def _of_a_machine(config: Config, cluster: Cluster) -> Config:
     return replace(config, backend="processes", workers=max(cluster.sizes))
 
 
+def _slower(play: Serial, policy: Policy, config: Config, seconds: float) -> float:
+    """Return how many times as long a step takes where members play, against these seconds."""
+    if not config.training_environment:
+        return 1.0
+    lengths, taken = _measured(play, policy, replace(config, sigma=0.0))
+    return taken / float(lengths.sum()) / seconds
+
+
 def _measured(play: Serial, policy: Policy, config: Config) -> tuple[Floats, float]:
-    """Return the lengths of untrained policies' episodes, and the seconds they took."""
+    """Return the lengths of untrained policies' episodes, and the seconds they took.
+
+    Candidates play them, or with a sigma of 0 members.
+    """
     lengths: list[Floats] = []
     episodes, seconds = 0, 0.0
     while seconds < MEASURED_SECONDS:
         theta = policy.init(generator(config.seed, 0, episodes, Purpose.POLICY_INIT))
-        epsilon = noise.sample(play.noise, policy.size, 2, config.seed, episodes)
-        seeds = np.array([episodes, episodes + 1])
-        pair = Candidates(theta, moments.initial(policy.moments_size), seeds, config.sigma, epsilon)
+        pair = Candidates(
+            theta, moments.initial(policy.moments_size), np.array([episodes, episodes + 1])
+        )
+        if config.sigma:
+            epsilon = noise.sample(play.noise, policy.size, 2, config.seed, episodes)
+            pair = replace(pair, sigma=config.sigma, epsilon=epsilon)
         before = time.perf_counter()
         played = play(pair, archive.empty(0)).lengths
         if episodes:  # the first pair compiles, or loads what was compiled

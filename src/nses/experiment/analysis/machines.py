@@ -24,6 +24,9 @@ class Work:
     seconds: Floats  # of episodes on one CPU; those of a generation are drawn from these
     n: int
     evaluation_episodes: int
+    slower: float = (
+        1.0  # times as long for an evaluation's episode, where candidates play elsewhere
+    )
     assessments: int = 1  # evaluations a generation, one after the other
     members: int = 1
     parameters: int = 0
@@ -40,7 +43,8 @@ class Work:
     @property
     def useful(self) -> float:
         """CPU seconds of a generation's episodes."""
-        return self.episodes * float(np.mean(self.seconds))
+        evaluated = self.assessments * self.evaluation_episodes * self.slower
+        return (self.n + evaluated) * float(np.mean(self.seconds))
 
     def job_bytes(self, candidates: int) -> int:
         return 4 * self.parameters + CANDIDATE * candidates + self.entry

@@ -74,9 +74,9 @@ class Simulation:
         units = self.units(generator(self.seed, t, run.number, Purpose.EPISODE), self.work.n)
         return Batch(run, units, self.work.job_bytes(self.work.n), urgent=False)
 
-    def units(self, random: np.random.Generator, episodes: int) -> list[float]:
+    def units(self, random: np.random.Generator, episodes: int, slower: float = 1) -> list[float]:
         """Seconds drawn from those measured, summed by unit."""
-        seconds = random.choice(self.work.seconds, episodes)
+        seconds = slower * random.choice(self.work.seconds, episodes)
         return np.add.reduceat(seconds, np.arange(0, episodes, self.tricks.unit)).tolist()
 
     def complete(self, run: Run) -> None:
@@ -114,12 +114,12 @@ class Simulation:
     def evaluate(self, run: Run) -> None:
         run.phase = "evaluation"
         run.assessments += 1
-        E, t = self.work.evaluation_episodes, len(run.ends)
-        index = run.number * self.work.assessments + run.assessments
-        units = self.units(generator(self.seed, t, index, Purpose.EVALUATION), E)
-        run.current = Batch(run, units, self.work.job_bytes(E), urgent=True)
+        work, index = self.work, run.number * self.work.assessments + run.assessments
+        random = generator(self.seed, len(run.ends), index, Purpose.EVALUATION)
+        units = self.units(random, work.evaluation_episodes, work.slower)
+        run.current = Batch(run, units, work.job_bytes(work.evaluation_episodes), urgent=True)
         if self.tricks.foresight and run.ahead is None:
-            run.ahead = self.candidates(run, t + 1)
+            run.ahead = self.candidates(run, len(run.ends) + 1)
         self.spread(run)
 
     def foresee(self, run: Run) -> None:
