@@ -66,8 +66,9 @@ def test_h2_the_best_policy_outlives_all_checkpoints(run, whole, caplog, kept):
         for manifest in run.path.glob("checkpoints/*/manifest.json"):
             flip(manifest)
     np.testing.assert_array_equal(run.parameters("best")[0], whole.best.theta)
-    assert "no valid checkpoint" in caplog.text
-    assert "best.safetensors of generation 10 is used instead" in caplog.text
+    why = "without checkpoints," if kept == "nothing" else "no valid checkpoint."
+    assert why in caplog.text
+    assert "best.safetensors of generation 10 is used" in caplog.text
     with pytest.raises(CheckpointRefused, match="no valid checkpoint"):
         run.parameters("member:0")
     with pytest.raises(CheckpointRefused, match="no valid checkpoint"):

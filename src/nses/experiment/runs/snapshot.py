@@ -1,5 +1,6 @@
 """The files of a run at one moment, each read and verified once, when first needed."""
 
+import os
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -79,7 +80,10 @@ class Snapshot:
         if isinstance(loaded, Loaded) and loaded.state.generation >= end.generation:
             self.warn(*loaded.notes)
             return loaded.state
-        self.warn(*_refused(loaded), f"{BEST} of generation {end.generation} is used instead.")
+        if os.path.lexists(self.path / checkpoint.DIRECTORY):
+            self.warn(*_refused(loaded), f"{BEST} of generation {end.generation} is used instead.")
+        else:  # perhaps somebody has put the run on record, without what only `resume` needs
+            self.warn(f"without checkpoints, {BEST} of generation {end.generation} is used.")
         return end
 
     @property
