@@ -134,8 +134,8 @@ _walking = _recipe(
     generations=1000,
     n=200,
     steps_per_generation=50_000,
-    sigma=0.02,
-    lr=0.03,
+    sigma=0.01,
+    lr=0.02,
     l2=0.0,
     optimizer="clipup",
     evaluation_episodes=5,
@@ -156,8 +156,10 @@ _humanoid = _with(_walking, observation="0:45", training_environment=("integrato
 _humanoid_laptop = _with(_humanoid, training_reward=5.0)
 _humanoid_trap_laptop = _with(_humanoid, members=3, weight_patience=10)
 
-# An ant has four legs, and learns in fewer generations.
-_ant_trap_laptop = _with(_walking, members=3, generations=300, n=100, lr=0.02, weight_patience=10)
+# An ant has four legs, and learns with longer perturbations and fewer generations.
+_ant_trap_laptop = _with(
+    _walking, members=3, generations=300, n=100, sigma=0.02, weight_patience=10
+)
 
 # The network of the paper, so that a smoke test sees its 166,673 parameters.
 _humanoid_smoke = _with(_smoke, hidden=(256, 256))
