@@ -45,8 +45,4 @@ def test_estimate_counts_the_slower_environment_of_members(monkeypatch):
     few = replace(config, n=2, steps_per_generation=0, evaluation_episodes=200, workers=1)
     whole = estimate(few)
     faster = estimate(replace(few, environment=config.training_environment))
-    same = estimate(replace(few, training_environment=()))
-    assert (
-        whole.total > 1.5 * faster.total
-    )  # the humanoid's own integrator takes three times as long
-    assert whole.total == pytest.approx(same.total, rel=0.4)
+    assert whole.total > 1.5 * faster.total  # RK4 takes three times as long

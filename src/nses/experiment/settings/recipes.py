@@ -148,11 +148,10 @@ _halfcheetah_laptop = _with(
     _walking, generations=200, n=40, steps_per_generation=0, sigma=0.05, lr=0.1
 )
 
-# The humanoid's policy sees positions and velocities of its joints, without inertias and forces:
-# 782 parameters instead of 6,409. Candidates play with an integrator that is three times as fast as
-# the humanoid's own. Ranks leave out its reward for standing. In front of the trap there is no such
-# reward, and a population takes turns.
-_humanoid = _with(_walking, observation="0:45", training_environment=("integrator=implicitfast",))
+# Candidates play with an integrator that is three times as fast as the humanoid's own. Ranks leave
+# out its reward for standing. In front of the trap there is no such reward, and a population takes
+# turns.
+_humanoid = _with(_walking, training_environment=("integrator=implicitfast",))
 _humanoid_laptop = _with(_humanoid, training_reward=5.0)
 _humanoid_trap_laptop = _with(_humanoid, members=3, weight_patience=10)
 
