@@ -163,23 +163,23 @@ def _slower(play: Serial, policy: Policy, config: Config, seconds: float) -> flo
     """Return how many times as long a step takes where members play, against these seconds."""
     if not config.training_environment:
         return 1.0
-    lengths, taken = _measured(play, policy, replace(config, sigma=0.0))
+    lengths, taken = _measured(play, policy, config, perturbed=False)
     return taken / float(lengths.sum()) / seconds
 
 
-def _measured(play: Serial, policy: Policy, config: Config) -> tuple[Floats, float]:
+def _measured(
+    play: Serial, policy: Policy, config: Config, perturbed: bool = True
+) -> tuple[Floats, float]:
     """Return the lengths of untrained policies' episodes, and the seconds they took.
 
-    Candidates play them, or with a sigma of 0 members.
+    Perturbed ones play where candidates do, the others where members do.
     """
     lengths: list[Floats] = []
-    episodes, seconds = 0, 0.0
+    episodes, seconds, seen = 0, 0.0, moments.initial(policy.moments_size)
     while seconds < MEASURED_SECONDS:
         theta = policy.init(generator(config.seed, 0, episodes, Purpose.POLICY_INIT))
-        pair = Candidates(
-            theta, moments.initial(policy.moments_size), np.array([episodes, episodes + 1])
-        )
-        if config.sigma:
+        pair = Candidates(theta, seen, np.array([episodes, episodes + 1]))
+        if perturbed:
             epsilon = noise.sample(play.noise, policy.size, 2, config.seed, episodes)
             pair = replace(pair, sigma=config.sigma, epsilon=epsilon)
         before = time.perf_counter()

@@ -24,9 +24,7 @@ class Work:
     seconds: Floats  # of episodes on one CPU; those of a generation are drawn from these
     n: int
     evaluation_episodes: int
-    slower: float = (
-        1.0  # times as long for an evaluation's episode, where candidates play elsewhere
-    )
+    slower: float = 1.0  # times as long for an episode of an evaluation as for a candidate's
     assessments: int = 1  # evaluations a generation, one after the other
     members: int = 1
     parameters: int = 0
