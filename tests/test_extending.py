@@ -15,6 +15,8 @@ from shutil import copytree, ignore_patterns
 
 import pytest
 
+from commands import IN_ONE_PROCESS
+
 ROOT = Path(__file__).parent.parent
 DOCUMENT = ROOT / "docs" / "extending.md"
 SECTION = re.compile(r"^## ([^\n]+): (\d+) files?\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
@@ -23,14 +25,6 @@ BLOCK = r"^```{}\n(.*?)^```$"
 # As small as it gets, since nothing is compiled: no compiled code of a copy would be used again.
 NOT_COMPILED = {"NUMBA_DISABLE_JIT": "1"}
 SMALL = "--n 4 --generations 3 --hidden 4 --no-native --no-pictures --no-tensorboard"
-
-# All commands in one process; it ends with the first exit code that is not 0.
-COMMANDS = """
-import shlex, sys
-from nses.cli import main
-
-sys.exit(next(filter(None, (main(shlex.split(line)) for line in sys.argv[1:])), 0))
-"""
 
 
 @dataclass(frozen=True)
@@ -76,7 +70,7 @@ def followed(example: Example, folder: Path) -> str:
         return run([sys.executable, *shlex.split(command)[1:]], folder)
     lines = [line.removeprefix("nses ") for line in example.commands]
     lines = [f"{line} {SMALL}" if line.startswith("train ") else line for line in lines]
-    return run([sys.executable, "-c", COMMANDS, *lines], folder)
+    return run([sys.executable, "-c", IN_ONE_PROCESS, *lines], folder)
 
 
 def records(folder: Path, name: str) -> list[dict[str, object]]:

@@ -18,6 +18,17 @@ class Walk(gymnasium.Env):
         return self.x, float(self.x[0]), False, False, {}
 """
 
+# The same, but it takes its time, and hardly any of the processor's.
+DOZING = f"""
+import time
+STEP = 0.5
+{WALK}
+class Dozing(Walk):
+    def reset(self, *, seed=None, options=None):
+        time.sleep(0.02)
+        return super().reset(seed=seed)
+"""
+
 # Two modules: one registers that environment with Gymnasium, the other defines a network for it.
 REGISTERED = {
     "walks.py": f"STEP = 0.5\n{WALK}\ngymnasium.register('Walk-v0', Walk, max_episode_steps=4)\n",
