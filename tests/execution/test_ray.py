@@ -2,9 +2,9 @@
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +17,7 @@ from benchmarks.nodes.faults import foremen
 
 import environments
 from batches import TABLE, archive, assert_same, perturbed, plan_of, serially, unperturbed
-from clusters import needs_ray, on_ray, two_nodes
+from clusters import Cluster, needs_ray, on_ray, two_nodes
 from environments import cursed, drift, faulty, hold, late_start, note, segfault
 from nses.core.noise import Epsilon
 from nses.core.values import Candidates
@@ -71,10 +71,36 @@ def playing(evaluate: OnRay, nodes: int) -> Callable[[], bool]:
     return lambda: sum(node.asked == "play" for node in evaluate.roster.ready) >= nodes
 
 
-def test_two_nodes_give_the_bits_of_the_serial_evaluator_for_archives_that_grow(cluster):
-    with on_ray(cluster, HEALTHY) as evaluate:
-        while len(evaluate.roster.ready) < 2:  # one may finish before the other is there
-            assert_same(evaluate(perturbed(HEALTHY), archive(20)), EXPECTED)
+@pytest.fixture(scope="class")
+def gate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("held") / "gate"
+
+
+@pytest.fixture(scope="class")
+def lasting(cluster: Cluster, gate: Path) -> Iterator[OnRay]:
+    with on_ray(cluster, held_at(gate)) as evaluate:
+        yield evaluate
+
+
+class TestOneEvaluator:
+    """It survives all of this, so it need not be started again for each test."""
+
+    @pytest.fixture
+    def evaluate(self, lasting: OnRay, gate: Path) -> OnRay:
+        """With two nodes that are ready, also after others have been lost, and the gate shut."""
+        lasting.should_stop = never
+        gate.touch()
+        lasting.roster.losses.clear()
+        lasting.roster.back.clear()
+        while len(lasting.roster.ready) < 2:  # one may finish before the other is there
+            assert_same(lasting(perturbed(HEALTHY), archive(20)), EXPECTED)
+        gate.unlink()
+        return lasting
+
+    def test_two_nodes_give_the_bits_of_the_serial_evaluator_for_archives_that_grow(
+        self, evaluate, gate
+    ):
+        gate.touch()
         A = archive(5)
         for n in (50, 64, 150):
             candidates = perturbed(HEALTHY, n)
@@ -86,6 +112,65 @@ def test_two_nodes_give_the_bits_of_the_serial_evaluator_for_archives_that_grow(
         fork = archive(5).append([3.0, 3.0])
         assert_same(evaluate(perturbed(HEALTHY), fork), serially(HEALTHY, perturbed(HEALTHY), fork))
 
+    def test_p7_after_an_interruption_it_still_works(self, evaluate, gate):
+        evaluate.should_stop = playing(evaluate, 2)
+        with pytest.raises(Interrupted):
+            evaluate(perturbed(HEALTHY, 64), archive(3))
+        evaluate.should_stop = never
+        gate.touch()
+        assert_same(evaluate(perturbed(HEALTHY), A), EXPECTED)
+
+    @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGSTOP])
+    def test_p1_a_foreman_killed_or_stopped_changes_nothing_and_leaves_no_worker(
+        self, cluster, evaluate, gate, signum
+    ):
+        victims: list[psutil.Process] = []
+
+        def strike() -> None:
+            victim = psutil.Process(foremen(cluster)[0])
+            victims.extend([victim, *victim.children(recursive=True)])
+            os.kill(victim.pid, signum)
+            gate.touch()
+
+        in_turn(evaluate, (playing(evaluate, 2), strike))
+        e = evaluate(perturbed(HEALTHY), A)
+        assert_same(e, EXPECTED)
+        if signum == signal.SIGSTOP:  # which nobody minds before the end
+            for node in evaluate.roster.ready:
+                evaluate.roster.lose(node, "the test ends its foreman")
+        assert gone(victims)
+
+    def test_p9_a_node_that_joins_plays_and_copies_agree_and_killing_its_raylet_changes_nothing(
+        self, cluster, evaluate, gate, caplog, capsys
+    ):
+        joins = (playing(evaluate, 2), lambda: cluster.tell("add"))
+        in_turn(evaluate, joins, (playing(evaluate, 3), gate.touch))
+        e = evaluate(perturbed(HEALTHY), A)
+        assert len(evaluate.roster.ready) == 3
+        assert_same(e, EXPECTED)
+        gate.unlink()
+        lost = evaluate.roster.lost
+        dies = (playing(evaluate, 3), lambda: cluster.tell("kill"))
+        in_turn(evaluate, dies, (lambda: True, gate.touch))
+        assert_same(evaluate(perturbed(HEALTHY), A), EXPECTED)
+        while evaluate.roster.lost == lost:  # others may have finished before anybody missed it
+            assert_same(evaluate(perturbed(HEALTHY), A), EXPECTED)
+        last_words = {"lines": ["Raylet is terminated."], "pid": "raylet", "is_err": False}
+        import_module("ray._private.worker").print_to_stdstream(last_words, ignore_prefix=False)
+        assert "is lost" in caplog.text
+        assert capsys.readouterr().out == ""
+
+    def test_the_gradient_on_the_nodes_has_the_bits_of_the_one_here(self, evaluate):
+        rng = np.random.default_rng(0)
+        epsilon = Epsilon(TABLE, rng.integers(0, 100, 32), 3900)
+        F = rng.standard_normal(64)
+        g = summed_on(evaluate.roster.ready, epsilon, F, threads=1)
+        assert g.tobytes() == epsilon.weighted_sum(F).tobytes()
+        evaluate.roster.ready[0].actor.close.remote()  # what does not come back is summed here
+        g = summed_on(evaluate.roster.ready, epsilon, F, threads=1)
+        assert g.tobytes() == epsilon.weighted_sum(F).tobytes()
+        evaluate.roster.lose(evaluate.roster.ready[0], "the test has closed its foreman")
+
 
 def test_traces_give_the_same_bits_too(cluster):
     plan, A = traced_plan(), trace_archive(3)
@@ -93,55 +178,6 @@ def test_traces_give_the_same_bits_too(cluster):
         for candidates in (perturbed(plan, 20), unperturbed(plan)):
             assert_same(evaluate(candidates, A), serially(plan, candidates, A))
             A = A.append(trace_archive(1).traces[0])
-
-
-def test_p9_a_raylet_killed_in_mid_generation_changes_nothing(cluster, tmp_path, caplog, capsys):
-    gate = tmp_path / "gate"
-    plan = held_at(gate)
-    cluster.tell("add")
-    with on_ray(cluster, plan) as evaluate:
-        dies = (playing(evaluate, 3), lambda: cluster.tell("kill"))
-        in_turn(evaluate, dies, (lambda: True, gate.touch))
-        assert_same(evaluate(perturbed(plan), A), EXPECTED)
-        while not evaluate.roster.lost:  # others may have finished before anybody missed it
-            assert_same(evaluate(perturbed(plan), A), EXPECTED)
-        last_words = {"lines": ["Raylet is terminated."], "pid": "raylet", "is_err": False}
-        import_module("ray._private.worker").print_to_stdstream(last_words, ignore_prefix=False)
-    assert "is lost" in caplog.text
-    assert capsys.readouterr().out == ""
-
-
-def test_p9_a_node_that_joins_in_mid_generation_plays_and_copies_agree(cluster, tmp_path):
-    gate = tmp_path / "gate"
-    plan = held_at(gate)
-    try:
-        with on_ray(cluster, plan) as evaluate:
-            joins = (playing(evaluate, 2), lambda: cluster.tell("add"))
-            in_turn(evaluate, joins, (playing(evaluate, 3), gate.touch))
-            e = evaluate(perturbed(plan), A)
-            assert len(evaluate.roster.ready) == 3
-        assert_same(e, EXPECTED)
-    finally:
-        cluster.tell("kill")
-
-
-def test_p1_a_foreman_killed_or_stopped_changes_nothing_and_leaves_no_worker(cluster, tmp_path):
-    for signum in (signal.SIGKILL, signal.SIGSTOP):
-        gate = tmp_path / signum.name
-        plan = held_at(gate)
-        victims: list[psutil.Process] = []
-
-        def strike(signum=signum, gate=gate, victims=victims) -> None:
-            victim = psutil.Process(foremen(cluster)[0])
-            victims.extend([victim, *victim.children(recursive=True)])
-            os.kill(victim.pid, signum)
-            gate.touch()
-
-        with on_ray(cluster, plan) as evaluate:
-            in_turn(evaluate, (playing(evaluate, 2), strike))
-            e = evaluate(perturbed(plan), A)
-        assert_same(e, EXPECTED)
-        assert gone(victims)
 
 
 def test_p1_a_node_on_which_no_worker_can_start_is_left_out_and_the_others_go_on(
@@ -187,28 +223,18 @@ def test_p2_a_candidate_that_kills_its_workers_fails_alone(cluster, caplog):
         assert batch.deaths[7] == ATTEMPTS
 
 
-def test_p7_after_an_interruption_the_evaluator_still_works(cluster, tmp_path):
-    gate = tmp_path / "gate"
-    plan = held_at(gate)
-    with on_ray(cluster, plan) as evaluate:
-        evaluate.should_stop = playing(evaluate, 2)
-        with pytest.raises(Interrupted):
-            evaluate(perturbed(plan, 64), archive(3))
-        evaluate.should_stop = lambda: False
-        gate.touch()
-        assert_same(evaluate(perturbed(plan), A), EXPECTED)
-
-
-def test_p11_nodes_with_other_numerics_are_refused_by_name_unless_they_are_allowed(
+def test_p11_nodes_with_other_numerics_or_noise_are_refused_by_name_unless_they_are_allowed(
     cluster, monkeypatch, caplog
 ):
     known = module.current_versions()
     monkeypatch.setattr(module, "current_versions", lambda: known | {"numpy": "1.0"})
-    with on_ray(cluster, HEALTHY) as evaluate, pytest.raises(UsageError) as info:
+    with on_ray(cluster, HEALTHY, seed=1) as evaluate, pytest.raises(UsageError) as info:
         evaluate(perturbed(HEALTHY), A)
-    message = f"is refused.*numpy is {known['numpy']} there and 1.0 here.*--allow-other-numerics"
-    assert info.match(message)
-    with on_ray(cluster, HEALTHY, tolerant=True) as evaluate:
+    assert info.match(
+        f"is refused.*numpy is {known['numpy']} there and 1.0 here; the noise table has different "
+        "numbers there.*--allow-other-numerics"
+    )
+    with on_ray(cluster, HEALTHY, tolerant=True, workers=1) as evaluate:
         assert_same(evaluate(perturbed(HEALTHY), A), EXPECTED)
     assert "computes differently: numpy is" in caplog.text
 
@@ -221,11 +247,6 @@ def test_p11_a_node_with_other_code_to_talk_with_is_refused_even_if_other_numeri
     with on_ray(cluster, HEALTHY, tolerant=True) as evaluate, pytest.raises(UsageError) as info:
         evaluate(perturbed(HEALTHY), A)
     assert info.match("is refused, because its nses has other code, in execution/pool.py")
-
-
-def test_p11_another_table_of_noise_is_refused(cluster):
-    with on_ray(cluster, HEALTHY, seed=1) as evaluate, pytest.raises(UsageError, match="noise"):
-        evaluate(perturbed(HEALTHY), A)
 
 
 def test_another_token_is_refused_within_seconds_by_a_message_that_says_so(
@@ -288,19 +309,6 @@ def test_e3_a_task_that_no_node_can_set_up_is_broken(cluster):
         evaluate(perturbed(plan), A)
 
 
-def test_the_gradient_on_the_nodes_has_the_bits_of_the_one_here(cluster):
-    rng = np.random.default_rng(0)
-    epsilon = Epsilon(TABLE, rng.integers(0, 100, 32), 3900)
-    F = rng.standard_normal(64)
-    with on_ray(cluster, HEALTHY) as evaluate:
-        evaluate(perturbed(HEALTHY, 64), A)
-        g = summed_on(evaluate.roster.ready, epsilon, F, threads=1)
-        assert g.tobytes() == epsilon.weighted_sum(F).tobytes()
-        evaluate.roster.ready[0].actor.close.remote()  # what does not come back is summed here
-        g = summed_on(evaluate.roster.ready, epsilon, F, threads=1)
-        assert g.tobytes() == epsilon.weighted_sum(F).tobytes()
-
-
 def test_the_gradient_is_sent_around_only_where_that_pays():
     large, small = 167_000 * 5_000, 5_000 * 50
     assert pays(large, threads=1, cpus=64)
@@ -315,70 +323,82 @@ EVALUATION = 900  # the seed of an episode that takes until the gate opens
 GREATER = A.append([0.1, 0.2])  # by the behavior that an evaluation finds
 
 
-def noted(tmp_path: Path) -> tuple[Plan, Path, Callable[[], list[int]]]:
-    """Episodes that write down their seeds, of which one waits for a gate."""
-    notes, gate = tmp_path / "notes", tmp_path / "gate"
+@dataclass(frozen=True)
+class Scene:
+    """Two nodes, one of which can be kept busy, and the seeds of the episodes that they play."""
+
+    evaluate: OnRay
+    notes: Path
+    gate: Path
+
+    @property
+    def seeds(self) -> list[int]:
+        return [int(seed) for seed in self.notes.read_text().split()]
+
+    def look_ahead(self, guess: Candidates, until: Callable[[], bool]) -> None:
+        """One node evaluates a member, and the other looks ahead, until something happens."""
+        self.evaluate.foresee(1, lambda: guess)
+        self.evaluate.should_stop = lambda: until() and self.gate.touch() is not None
+        alone = replace(unperturbed(HEALTHY, 1), seeds=np.array([EVALUATION]))
+        assert self.evaluate(alone, A).foreseen is None
+        self.evaluate.should_stop = never
+
+
+@pytest.fixture(scope="class")
+def stage(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    folder = tmp_path_factory.mktemp("ahead")
+    notes, gate = folder / "notes", folder / "gate"
     plan = plan_of(faulty(partial(note, notes, gate, {EVALUATION}), range(CANDIDATES, 1000)))
-    return plan, gate, lambda: [int(seed) for seed in notes.read_text().split()]
-
-
-def looking_ahead(evaluate: OnRay, guess: Candidates, gate: Path, until: Callable[[], bool]):
-    """One node evaluates a member, and the other looks ahead, until something happens."""
-    evaluate.foresee(1, lambda: guess)
-    evaluate.should_stop = lambda: until() and gate.touch() is not None
-    alone = replace(unperturbed(evaluate.plan, 1), seeds=np.array([EVALUATION]))
-    assert evaluate(alone, A).foreseen is None
-    evaluate.should_stop = never
-
-
-def both_have_played(evaluate: OnRay) -> None:
-    """Then the one that has nothing to do looks ahead at once."""
-    while sum(node.busy > 0 for node in evaluate.roster.ready) < 2:
-        evaluate(unperturbed(evaluate.plan, 32), A)
-
-
-def test_a_node_plays_ahead_and_nobody_plays_that_again(cluster, tmp_path, monkeypatch):
-    monkeypatch.setattr(clock, "BRIEF", 0.0)
-    plan, gate, seeds = noted(tmp_path)
-    guess = replace(perturbed(plan), seeds=np.arange(100, 132))
     with on_ray(cluster, plan, look_ahead=True) as evaluate:
-        both_have_played(evaluate)
+        yield Scene(evaluate, notes, gate)
+
+
+class TestLookingAhead:
+    @pytest.fixture
+    def scene(self, stage: Scene, monkeypatch: pytest.MonkeyPatch) -> Scene:
+        """Both nodes have played: the one that has nothing to do looks ahead at once."""
+        monkeypatch.setattr(clock, "BRIEF", 0.0)
+        stage.gate.unlink(missing_ok=True)
+        while sum(node.busy > 0 for node in stage.evaluate.roster.ready) < 2:
+            stage.evaluate(unperturbed(HEALTHY, 32), A)
+        stage.notes.write_text("")
+        return stage
+
+    def test_a_node_plays_ahead_and_nobody_plays_that_again(self, scene):
+        guess, evaluate = replace(perturbed(HEALTHY), seeds=np.arange(100, 132)), scene.evaluate
         shares = [range(100, 116), range(116, 132)]  # two nodes, with one worker each
         kept: list[range] = []
 
         def all_kept() -> bool:
-            kept[:] = [share for share in shares if set(share) <= set(seeds())]
+            kept[:] = [share for share in shares if set(share) <= set(scene.seeds)]
             return bool(kept)
 
-        looking_ahead(evaluate, guess, gate, until=all_kept)
-        e, later = evaluate(guess, GREATER), seeds()
+        scene.look_ahead(guess, until=all_kept)
+        e, later = evaluate(guess, GREATER), scene.seeds
         assert_same(e, serially(HEALTHY, guess, GREATER))
         assert e.foreseen is True
         # Each node is first handed half of its share, and nobody takes that away.
         assert all(later.count(seed) == 1 for seed in kept[0][:8])
         wrong = replace(guess, theta=guess.theta + 1)
         evaluate.foresee(2, lambda: wrong)
-        evaluate(unperturbed(plan), A)
+        evaluate(unperturbed(HEALTHY), A)
         e = evaluate(guess, A)
         assert_same(e, serially(HEALTHY, guess, A))
         assert e.foreseen is False
         assert e.idle is not None
 
-
-def test_p1_a_foreman_killed_while_its_node_looks_ahead_changes_nothing(cluster, tmp_path):
-    plan, gate, seeds = noted(tmp_path)
-    guess = replace(perturbed(plan), seeds=np.arange(100, 132))
-    with on_ray(cluster, plan, look_ahead=True) as evaluate:
-        both_have_played(evaluate)
+    def test_p1_a_foreman_killed_while_its_node_looks_ahead_changes_nothing(self, scene):
+        guess = replace(perturbed(HEALTHY), seeds=np.arange(200, 232))
+        roster, lost = scene.evaluate.roster, scene.evaluate.roster.lost
 
         def kill() -> bool:
             """The foreman of the node that has nothing else to do."""
-            if any(99 < x < EVALUATION for x in seeds()) and not evaluate.roster.lost:
-                for node in evaluate.roster.idle:
-                    evaluate.roster.lose(node, "the test ends its foreman")
-            return evaluate.roster.lost > 0
+            if any(199 < x < EVALUATION for x in scene.seeds) and roster.lost == lost:
+                for node in roster.idle:
+                    roster.lose(node, "the test ends its foreman")
+            return roster.lost > lost
 
-        looking_ahead(evaluate, guess, gate, until=kill)
-        e = evaluate(guess, GREATER)
-    assert_same(e, serially(HEALTHY, guess, GREATER))
-    assert e.foreseen is True
+        scene.look_ahead(guess, until=kill)
+        e = scene.evaluate(guess, GREATER)
+        assert_same(e, serially(HEALTHY, guess, GREATER))
+        assert e.foreseen is True
