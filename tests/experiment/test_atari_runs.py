@@ -17,6 +17,9 @@ from nses.experiment.runs.storage import CheckpointRefused
 from nses.experiment.settings.build import has_pixels, policy_of, reference_of
 from nses.experiment.settings.recipes import recipe
 from nses.rollouts.tasks.catalog import PAPER_GAMES, make_task
+from tables import small_tables
+
+_small_tables = pytest.fixture(scope="module", autouse=True)(small_tables)
 
 ale_py = pytest.importorskip("ale_py", reason="needs the extra atari")
 
@@ -121,6 +124,7 @@ def test_the_digest_is_the_same_for_any_number_of_workers(game, network, tmp_pat
     serial = train(game, tmp_path / "serial", max_steps=100, backend="serial", **network)
     two = train(game, tmp_path / "two", max_steps=100, workers=2, **network)
     assert two.digest == serial.digest
+    assert two.variations == serial.variations
 
 
 @pytest.mark.slow

@@ -16,7 +16,10 @@ from foreign_problems import Levers, Screen
 from nses.experiment import begin
 from nses.rollouts.policies.mlp import MLP
 from sources import write_registered
+from tables import small_tables
 from toys import CORRIDOR
+
+_small_tables = pytest.fixture(scope="module", autouse=True)(small_tables)
 
 FAST: dict[str, Any] = {"recipe": "smoke", "n": 4, "evaluation_episodes": 1, "seed": 3}
 PRACTICAL: dict[str, Any] = {"backend": "serial", "tensorboard": False}
