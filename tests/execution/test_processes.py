@@ -61,7 +61,7 @@ def test_any_number_of_workers_gives_the_bits_of_the_serial_evaluator(plan: Plan
     candidates, unchanged = perturbed(plan, 50), unperturbed(plan)
     serial = serially(plan, candidates, A), serially(plan, unchanged, A)
     assert serial[0].moments.count > 0
-    for workers in (1, 2, 3):
+    for workers in (1, 3):  # others have two
         with processes(plan, workers) as evaluate:
             assert_same(evaluate(candidates, A), serial[0])
             assert_same(evaluate(unchanged, A), serial[1])

@@ -17,7 +17,7 @@ import nses
 from nses.experiment.interruption import Interruption
 from waiting import SOON, gone, wait_until
 
-GENERATIONS = 100
+GENERATIONS = 60
 TRAIN = (
     *(
         "train",
@@ -97,7 +97,7 @@ def test_p3_p5_killed_again_and_again_a_run_ends_with_the_digest_of_an_undisturb
 ):
     directory, chance = tmp_path / "run", random.Random(1)
     command = (*TRAIN, "--run-dir", str(directory), "--checkpoint-seconds", "0.1")
-    for done, group in ((-1, False), (0, False), (8, True), (40, False)):
+    for done, group in ((-1, False), (0, False), (8, True), (24, False)):
         process = start(*command, "--workers", "2")
         wait_until((directory / "config.json").exists, process)
         wait_until(lambda done=done: generations(directory) >= done, process)
