@@ -41,6 +41,7 @@ def test_a_run_on_two_nodes_has_the_digest_of_the_serial_one(
     one = nses.train(task, run_dir=tmp_path / "serial", backend="serial", **QUICK, **settings)
     two = nses.train(task, run_dir=tmp_path / "ray", **there, **QUICK, **settings)
     assert two.digest == one.digest
+    assert two.variations == one.variations
 
 
 def test_a_task_of_a_users_own_file_trains_on_nodes_that_do_not_have_it(

@@ -57,6 +57,15 @@ def test_the_best_policy_is_tested_in_variations_of_the_task(run):
     assert run.variations == {"narrow": returns_of(run, NARROW, seeds)}
 
 
+@pytest.mark.parametrize(
+    "settings", [{"behavior": "trajectory:x,y"}, {"backend": "processes", "workers": 2}]
+)
+def test_neither_workers_nor_behaviors_of_another_size_change_its_returns_there(tmp_path, settings):
+    run = nses.train(FINITE, run_dir=tmp_path / "run", **SMALL | settings)
+    seeds = episode_seeds(run.config.seed, 0, 1, Purpose.RETEST, 3)
+    assert run.variations == {"narrow": returns_of(run, NARROW, seeds)}
+
+
 @pytest.mark.parametrize("generation", [0, 1, 3])
 def test_a_run_replays_to_what_it_logged(run, generation):
     past = rebuild(run, generation)

@@ -42,6 +42,7 @@ class Job:
     archive: Archive
     whole: int  # how many candidates were asked for, of which these may be a part
     enough: int | None = None  # steps: only the first pairs that reach this many together count
+    variation: int = 0  # of the task, in which only returns are asked for; 0: the task itself
 
     def __len__(self) -> int:
         return len(self.seeds)
@@ -86,19 +87,12 @@ def job_of(candidates: Candidates, archive: Archive) -> Job:
         archive=archive,
         whole=candidates.before + n,
         enough=candidates.enough,
+        variation=candidates.variation,
     )
 
 
-NOTHING = Job(
-    theta=np.empty(0, np.float32),
-    moments=moments.nothing(0),
-    seeds=np.empty(0, np.int64),
-    sigma=0.0,
-    offsets=None,
-    contributes=np.empty(0, np.bool_),
-    archive=empty(0),
-    whole=0,
-)
+NOBODY = Candidates(np.empty(0, np.float32), moments.nothing(0), np.empty(0, np.int64))
+NOTHING = job_of(NOBODY, empty(0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +172,7 @@ def memory_fields(d: int, n: int, moments_size: int, behavior_size: int) -> list
         ("offsets", "i8", (n,)),
         ("contributes", "u1", (n,)),
         ("sigma", "f8", (1,)),
-        ("counts", "i8", (3,)),  # candidates, whether perturbed, whole
+        ("counts", "i8", (4,)),  # candidates, whether perturbed, whole, variation
         *_row_fields(n, moments_size, behavior_size),
     ]
 
@@ -216,14 +210,14 @@ def publish(job: Job, memory: Memory) -> None:
     memory["seeds"][:n] = job.seeds
     memory["contributes"][:n] = job.contributes
     memory["sigma"][0] = job.sigma
-    memory["counts"][:] = n, job.perturbed, job.whole
+    memory["counts"][:] = n, job.perturbed, job.whole, job.variation
     if job.offsets is not None:
         memory["offsets"][: n // 2] = job.offsets
 
 
 def published(memory: Memory, archive: Archive) -> Job:
     """The job that was published, its large arrays as views."""
-    n, perturbed, whole = memory["counts"].tolist()
+    n, perturbed, whole, variation = memory["counts"].tolist()
     return Job(
         theta=memory["theta"],
         moments=moments.of_row(memory["moments"].copy()),
@@ -233,6 +227,7 @@ def published(memory: Memory, archive: Archive) -> Job:
         contributes=memory["contributes"][:n].astype(np.bool_),
         archive=archive,
         whole=whole,
+        variation=variation,
     )
 
 
@@ -263,7 +258,9 @@ def play(
         try:
             episode = kept.get(i) or episode_of(runner, job, noise, i)
             rows.put(row, episode)
-            if not traces:
+            if job.variation:
+                rows.b[row] = 0.0
+            elif not traces:
                 rows.b[row] = episode.behavior
             elif np.isfinite(episode.f):  # traces are large: measure each now, keep hardly any
                 if job.perturbed:
@@ -293,6 +290,7 @@ def episode_of(runner: Runner, job: Job, noise: Table | None, i: int) -> Episode
         action_noise=runner.plan.action_noise if job.perturbed else 0.0,
         contributes=runner.plan.moments_size > 0 and bool(job.contributes[i]),
         training=job.perturbed,
+        variation=job.variation,
     )
 
 

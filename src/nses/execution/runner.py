@@ -40,7 +40,7 @@ class Plan:
     @property
     def compiled(self) -> bool:
         """Whether all that is played can be a compiled loop, which runs no code of a user."""
-        tasks = (self.task, self.training or self.task)
+        tasks = (self.task, self.training or self.task, *self.task.variations.values())
         return self.native and all(task.native is not None for task in tasks)
 
     @property
@@ -83,6 +83,7 @@ class Runner:
         self.player = self._player(self.plan.task)
         other = self.plan.training
         self.trainer = None if other is None else self._player(other)
+        self.elsewhere: dict[int, Player] = {}  # in variations of the task
 
     def _player(self, task: Task) -> Player:
         plan = self.plan
@@ -91,7 +92,15 @@ class Runner:
 
     @property
     def players(self) -> list[Player]:
-        return [self.player] if self.trainer is None else [self.player, self.trainer]
+        trainers = [] if self.trainer is None else [self.trainer]
+        return [self.player, *trainers, *self.elsewhere.values()]
+
+    def player_of(self, variation: int) -> Player:
+        """Of the task itself, or of a variation, which nobody plays before the end of a run."""
+        if variation and variation not in self.elsewhere:
+            task = list(self.plan.task.variations.values())[variation - 1]
+            self.elsewhere[variation] = self._player(task)
+        return self.elsewhere[variation] if variation else self.player
 
     def warm_up(self) -> None:
         """Compile what an episode needs, before any deadline starts to run."""
@@ -116,16 +125,19 @@ class Runner:
         action_noise: float = 0.0,
         contributes: bool = False,
         training: bool = False,
+        variation: int = 0,
     ) -> Episode:
         """One episode; if the environment raises, once more with the same seed in a new one."""
         for attempt in (1, 2):
-            chosen = self.player if self.trainer is None or not training else self.trainer
             try:
+                trainer = self.trainer if training else None
+                chosen = trainer or self.player_of(variation)
                 with errors_only():
                     episode = chosen.play(
                         theta, moments, seed, action_noise=action_noise, contributes=contributes
                     )
-                if getattr(episode.behavior, "shape", ()) != self.shape:  # a quick look first
+                shape = self.shape if variation else getattr(episode.behavior, "shape", ())
+                if shape != self.shape:  # a quick look first
                     check_behavior(self.plan, episode.behavior)
                 return episode
             except MemoryError:

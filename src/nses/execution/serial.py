@@ -30,6 +30,7 @@ class Serial:
         self.runner, self.judge = Runner(plan, should_stop), Judge()
 
     def __call__(self, candidates: Candidates, archive: Archive) -> Evaluation:
+        self.runner.player_of(candidates.variation)
         # Python's environments may draw from the global generators.
         if any(isinstance(one, GymnasiumPlayer) for one in self.runner.players):
             with generators_kept():

@@ -30,7 +30,7 @@ from nses.experiment.runs.endings import write_ending
 from nses.experiment.runs.journal import Journal
 from nses.experiment.runs.place import absolute, same_place
 from nses.experiment.runs.saving import Checkpoints
-from nses.experiment.settings.build import own_policy_of, policy_of, search_of, task_tried
+from nses.experiment.settings.build import own_policy_of, search_of, task_tried
 from nses.experiment.settings.config import Config, changed
 from nses.experiment.settings.keywords import AlgorithmName, Keywords, RecipeName
 from nses.experiment.settings.memory import check_memory, warn_of_memory
@@ -167,9 +167,8 @@ def _pursue(
             if not is_over(directory, config, state):  # the listener stopped it
                 return
             tested = search.retest(state.best, config.retest_episodes)
+            varied = returns_in_variations(config, task, search.evaluate, state.best)
             workers.close()
-            policy = policy_of(config, task.facts, reference, policy)
-            varied = returns_in_variations(config, task, policy, state.best, stop, sharers)
             write_ending(directory, state, tested.f, varied)
         except Interrupted:
             assert stop.signum is not None
