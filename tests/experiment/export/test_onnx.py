@@ -25,6 +25,9 @@ from nses.experiment.export.onnx import (
 from nses.rollouts.policies.conv import Conv
 from nses.rollouts.policies.gru import GRU
 from nses.rollouts.policies.mlp import MLP
+from tables import small_tables
+
+_small_tables = pytest.fixture(small_tables)
 
 onnx = pytest.importorskip("onnx", reason="needs the extra onnx")
 onnxruntime = pytest.importorskip("onnxruntime", reason="needs the extra onnx")
@@ -261,6 +264,7 @@ def test_a_network_of_ones_own_is_refused_by_name(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_small_tables")
 def test_a_policy_that_sees_pixels_acts_the_same(tmp_path):
     pytest.importorskip("ale_py")
     settings = {"n": 4, "generations": 1, "max_steps": 60, "reference": 16}

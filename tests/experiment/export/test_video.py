@@ -19,6 +19,9 @@ from nses.experiment.settings.build import policy_of
 from nses.rollouts.episode import player
 from nses.rollouts.tasks.camera import Camera
 from nses.rollouts.tasks.catalog import make_task
+from tables import small_tables
+
+_small_tables = pytest.fixture(small_tables)
 
 imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg", reason="needs the extra video")
 
@@ -313,6 +316,7 @@ def test_what_mujoco_says_of_a_model_reaches_neither_terminal_nor_directory(tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_small_tables")
 def test_atari_is_filmed_as_evaluate_plays_it(tmp_path):
     pytest.importorskip("ale_py")
     settings = {**SMALL, "n": 4, "generations": 1, "max_steps": 60, "reference": 4}

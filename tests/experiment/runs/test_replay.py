@@ -12,6 +12,9 @@ from nses.experiment.runs.replay import answer, play, rebuild
 from nses.experiment.runs.storage import CheckpointRefused
 from nses.experiment.train import resume, train
 from nses.rollouts.behaviors import parse_behavior
+from tables import small_tables
+
+_small_tables = pytest.fixture(small_tables)
 
 RNG = np.random.default_rng(11)
 SMALL = {"recipe": "smoke", "backend": "serial", "tensorboard": False}
@@ -334,6 +337,7 @@ def test_a_run_without_a_history_says_so(trained, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_small_tables")
 @pytest.mark.parametrize(
     ("task", "settings"),
     [
