@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import count
+from itertools import count, islice
 
 import cloudpickle
 import numpy as np
+import pytest
 
 import environments
 from batches import TABLE, archive, perturbed, plan_of, serially, unperturbed
@@ -40,6 +41,16 @@ def introduced(plan: Plan = HEALTHY) -> Iterator[Foreman]:
         foreman.close()
 
 
+@pytest.fixture(scope="module")
+def foreman() -> Iterator[Foreman]:
+    """For all tests in which nothing goes wrong: its jobs are numbered, and start all over."""
+    with introduced() as foreman:
+        yield foreman
+
+
+numbers = count(1)  # of jobs
+
+
 def travelling(job: Job) -> Job:
     return replace(job, archive=empty(0))
 
@@ -53,26 +64,25 @@ def everything(foreman: Foreman, number: int, job: Job) -> list[Answer]:
     return answers
 
 
-def test_rows_come_back_by_candidate_for_one_job_after_the_other():
-    with introduced() as foreman:
-        grown, known = A, None
-        for number in (1, 2, 3):
-            job = job_of(perturbed(HEALTHY, 40), grown)
-            for entries in news(grown, known):
-                foreman.learn(entries)
-            rows = empty_rows(40, HEALTHY)
-            for answer in everything(foreman, number, job):
-                assert answer.number == number
-                answer.parcel.write(rows, np.ones(len(answer.parcel.indices), np.bool_))
-            e = serially(HEALTHY, perturbed(HEALTHY, 40), grown)
-            for name in ("f", "N", "lengths"):
-                assert getattr(rows, name).tobytes() == getattr(e, name).tobytes()
-            grown, known = grown.append([float(number), 2.0]), grown
+def test_rows_come_back_by_candidate_for_one_job_after_the_other(foreman: Foreman):
+    grown, known = A, None
+    for number in islice(numbers, 3):
+        job = job_of(perturbed(HEALTHY, 40), grown)
+        for entries in news(grown, known):
+            foreman.learn(entries)
+        rows = empty_rows(40, HEALTHY)
+        for answer in everything(foreman, number, job):
+            assert answer.number == number
+            answer.parcel.write(rows, np.ones(len(answer.parcel.indices), np.bool_))
+        e = serially(HEALTHY, perturbed(HEALTHY, 40), grown)
+        for name in ("f", "N", "lengths"):
+            assert getattr(rows, name).tobytes() == getattr(e, name).tobytes()
+        grown, known = grown.append([float(number), 2.0]), grown
 
 
 def test_what_others_have_settled_is_not_played():
     job = travelling(job_of(perturbed(HEALTHY, 40), A))
-    with introduced() as foreman:
+    with introduced() as foreman:  # whose workers are still starting
         foreman.play(1, job, np.arange(40), NONE, 0, 0.0, {})
         answer = foreman.play(1, job, NONE, np.arange(10, 40), 0, 60.0, {})
         assert sorted(answer.parcel.indices) == list(range(10))
@@ -105,38 +115,35 @@ def test_e3_a_task_that_cannot_be_set_up_is_trouble():
     foreman.close()
 
 
-def test_the_gradient_of_blocks_is_that_of_the_whole_to_the_bit():
+def test_the_gradient_of_blocks_is_that_of_the_whole_to_the_bit(foreman: Foreman):
     rng = np.random.default_rng(0)
     offsets, F = rng.integers(0, 1000, 21), rng.standard_normal(42)
-    with introduced() as foreman:
-        parts = [
-            foreman.weighted_sum(offsets, F, block) for block in (range(1300), range(1300, 3000))
-        ]
+    parts = [foreman.weighted_sum(offsets, F, block) for block in (range(1300), range(1300, 3000))]
     whole = Epsilon(TABLE, offsets, 3000).weighted_sum(F)
     assert np.concatenate(parts).tobytes() == whole.tobytes()
 
 
-def test_workers_with_nothing_to_do_begin_with_their_share_of_the_next_job():
+def test_workers_with_nothing_to_do_begin_with_their_share_of_the_next_job(
+    foreman: Foreman,
+):
     now, guess = job_of(unperturbed(HEALTHY), A), job_of(perturbed(HEALTHY), A)
-    with introduced() as foreman:
-        (pool,) = foreman.pools
-        for entries in news(A, None):
-            foreman.learn(entries)
-        numbers = count(1)
-        while not all(worker.holder.ready for worker in pool.workers):
-            everything(foreman, next(numbers), now)
-        foreman.play(
-            next(numbers), travelling(now), NONE, NONE, 0, 0.0, {}, travelling(guess), np.arange(12)
-        )
-        wait_until(lambda: pool.progress["ahead"].sum() >= 12)  # six each
-        played = int(pool.progress["played"].sum())
-        answers = everything(foreman, next(numbers), guess)
-        assert int(pool.progress["played"].sum()) - played >= 20
-        assert pool.batch.foreseen is True
-        assert answers[-1].busy > 0
-        rows = empty_rows(len(guess), HEALTHY)
-        for answer in answers:
-            answer.parcel.write(rows, np.ones(len(answer.parcel.indices), np.bool_))
+    (pool,) = foreman.pools
+    for entries in news(A, None):
+        foreman.learn(entries)
+    while not all(worker.holder.ready for worker in pool.workers):
+        everything(foreman, next(numbers), now)
+    foreman.play(
+        next(numbers), travelling(now), NONE, NONE, 0, 0.0, {}, travelling(guess), np.arange(12)
+    )
+    wait_until(lambda: pool.progress["ahead"].sum() >= 12)  # six each
+    played = int(pool.progress["played"].sum())
+    answers = everything(foreman, next(numbers), guess)
+    assert int(pool.progress["played"].sum()) - played >= 20
+    assert pool.batch.foreseen is True
+    assert answers[-1].busy > 0
+    rows = empty_rows(len(guess), HEALTHY)
+    for answer in answers:
+        answer.parcel.write(rows, np.ones(len(answer.parcel.indices), np.bool_))
     expected = serially(HEALTHY, perturbed(HEALTHY), A)
     assert rows.f.tobytes() == expected.f.tobytes()
     assert rows.N.tobytes() == expected.N.tobytes()
