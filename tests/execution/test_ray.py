@@ -18,7 +18,7 @@ from benchmarks.nodes.faults import foremen
 import environments
 from batches import TABLE, archive, assert_same, perturbed, plan_of, serially, unperturbed
 from clusters import Cluster, needs_ray, on_ray, two_nodes
-from environments import cursed, drift, faulty, hold, late_start, note, segfault
+from environments import cursed, drift, faulty, hold_or_die, late_start, note
 from nses.core.noise import Epsilon
 from nses.core.values import Candidates
 from nses.errors import TaskBroken, TooManyFailures, UsageError
@@ -45,9 +45,16 @@ HEALTHY = plan_of(drift())
 EXPECTED = serially(HEALTHY, perturbed(HEALTHY), A)
 
 
-def held_at(gate: Path) -> Plan:
-    """The episodes of HEALTHY, which wait for a gate, all but those of the trial at the door."""
-    return plan_of(faulty(partial(hold, gate), range(CANDIDATES, 1000)))
+DEADLY = 1007  # the seed of an episode that kills its worker
+
+
+def held_at(gate: Path, curse: Path) -> Plan:
+    """The episodes of HEALTHY, which wait for a gate, all but those of the trial at the door.
+
+    No worker can start on a node whose foreman the curse names.
+    """
+    task = faulty(partial(hold_or_die, gate, DEADLY), range(CANDIDATES, 2000))
+    return plan_of(task.revised(make=partial(cursed, curse, task.make)))
 
 
 cluster = pytest.fixture(scope="module")(two_nodes)
@@ -78,7 +85,7 @@ def gate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="class")
 def lasting(cluster: Cluster, gate: Path) -> Iterator[OnRay]:
-    with on_ray(cluster, held_at(gate)) as evaluate:
+    with on_ray(cluster, held_at(gate, gate.with_name("curse"))) as evaluate:
         yield evaluate
 
 
@@ -90,8 +97,8 @@ class TestOneEvaluator:
         """With two nodes that are ready, also after others have been lost, and the gate shut."""
         lasting.should_stop = never
         gate.touch()
-        lasting.roster.losses.clear()
-        lasting.roster.back.clear()
+        for past in (lasting.roster.losses, lasting.roster.back, lasting.roster.refused):
+            past.clear()
         while len(lasting.roster.ready) < 2:  # one may finish before the other is there
             assert_same(lasting(perturbed(HEALTHY), archive(20)), EXPECTED)
         gate.unlink()
@@ -160,6 +167,38 @@ class TestOneEvaluator:
         assert "is lost" in caplog.text
         assert capsys.readouterr().out == ""
 
+    def test_p1_a_node_on_which_no_worker_can_start_is_left_out_and_the_others_go_on(
+        self, cluster, evaluate, gate, caplog
+    ):
+        def strike() -> None:
+            victim = psutil.Process(foremen(cluster)[0])
+            gate.with_name("curse").write_text(str(victim.pid))
+            for worker in victim.children():
+                worker.kill()
+
+        out = (lambda: bool(evaluate.roster.refused), gate.touch)
+        in_turn(evaluate, (playing(evaluate, 2), strike), out)
+        assert_same(evaluate(perturbed(HEALTHY), A), EXPECTED)
+        assert len(evaluate.roster.ready) == 1
+        assert "is left out: worker after worker died (exit code 7) while starting" in caplog.text
+
+    def test_p2_a_candidate_that_kills_its_workers_fails_alone(
+        self, evaluate, gate, caplog, monkeypatch
+    ):
+        monkeypatch.setattr(module, "TAIL", np.inf)  # copies of it would kill others
+        gate.touch()
+        candidates = replace(perturbed(HEALTHY), seeds=np.arange(DEADLY - 7, DEADLY + 25))
+        e = evaluate(candidates, A)
+        assert np.isnan(e.f).nonzero()[0].tolist() == [7]
+        assert_same(e, serially(HEALTHY, candidates, A), but=(7,))
+        assert "candidate 7 killed 3 workers (SIGSEGV)" in caplog.text
+        evaluate.number += 1  # as if two deaths had been told of before
+        batch = Batch(evaluate.number, job_of(candidates, A), evaluate.plan, Forecast(0))
+        batch.deaths[7] = ATTEMPTS - 1
+        evaluate.play(batch)
+        assert np.isnan(batch.rows.f).nonzero()[0].tolist() == [7]
+        assert batch.deaths[7] == ATTEMPTS
+
     def test_the_gradient_on_the_nodes_has_the_bits_of_the_one_here(self, evaluate):
         rng = np.random.default_rng(0)
         epsilon = Epsilon(TABLE, rng.integers(0, 100, 32), 3900)
@@ -180,47 +219,11 @@ def test_traces_give_the_same_bits_too(cluster):
             A = A.append(trace_archive(1).traces[0])
 
 
-def test_p1_a_node_on_which_no_worker_can_start_is_left_out_and_the_others_go_on(
-    cluster, tmp_path, caplog
-):
-    gate, curse = tmp_path / "gate", tmp_path / "curse"
-    task = faulty(partial(hold, gate), range(CANDIDATES, 1000))
-    plan = plan_of(task.revised(make=partial(cursed, curse, task.make)))
-
-    def strike() -> None:
-        victim = psutil.Process(foremen(cluster)[0])
-        curse.write_text(str(victim.pid))
-        for worker in victim.children():
-            worker.kill()
-
-    with on_ray(cluster, plan) as evaluate:
-        out = (lambda: bool(evaluate.roster.refused), gate.touch)
-        in_turn(evaluate, (playing(evaluate, 2), strike), out)
-        assert_same(evaluate(perturbed(plan), A), EXPECTED)
-        assert len(evaluate.roster.ready) == 1
-    assert "is left out: worker after worker died (exit code 7) while starting" in caplog.text
-
-
 def test_p9_when_no_node_is_left_the_error_says_why_they_were_left_out():
     nobody = roster.Roster.__new__(roster.Roster)
     nobody.welcomed, nobody.refused = True, {"id": left_out("blade", "worker after worker died.")}
     with pytest.raises(TooManyFailures, match=r"(?s)no node .* can play.*\nnode blade is left out"):
         nobody._despair()
-
-
-def test_p2_a_candidate_that_kills_its_workers_fails_alone(cluster, caplog):
-    plan = plan_of(faulty(segfault, {7}))
-    with on_ray(cluster, plan) as evaluate:
-        e = evaluate(perturbed(plan), A)
-        assert np.isnan(e.f).nonzero()[0].tolist() == [7]
-        assert_same(e, EXPECTED, but=(7,))
-        assert "candidate 7 killed 3 workers (SIGSEGV)" in caplog.text
-        evaluate.number += 1  # as if two deaths had been told of before
-        batch = Batch(evaluate.number, job_of(perturbed(plan), A), plan, Forecast(0))
-        batch.deaths[7] = ATTEMPTS - 1
-        evaluate.play(batch)
-        assert np.isnan(batch.rows.f).nonzero()[0].tolist() == [7]
-        assert batch.deaths[7] == ATTEMPTS
 
 
 def test_p11_nodes_with_other_numerics_or_noise_are_refused_by_name_unless_they_are_allowed(

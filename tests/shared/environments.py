@@ -177,6 +177,13 @@ def hold(gate: Path, environment: Faulty) -> None:
         time.sleep(0.005)
 
 
+def hold_or_die(gate: Path, deadly: int, environment: Faulty) -> None:
+    """The episode of one seed kills its process; others play on once the gate is there."""
+    if environment.seed == deadly:
+        segfault(environment)
+    hold(gate, environment)
+
+
 def note(notes: Path, gate: Path, held: Collection[int], environment: Faulty) -> None:
     """Writes down which seed is played; some wait for the gate."""
     with notes.open("a") as file:
