@@ -62,6 +62,16 @@ def console_and_text(**settings):
     return Console(file=text, width=100, **settings), text
 
 
+def started_again(directory):
+    """What the same command prints, called in this process; its runs are programs, as ever."""
+    console, text = console_and_text()
+    reproduce(
+        "point-trap", recipe="smoke", seeds=range(1), workers=None, directory=directory,
+        console=console,
+    )  # fmt: skip
+    return text.getvalue()
+
+
 def table(directory):
     home = directory / "point-trap"
     return [(home / name).read_bytes() for name in ("table.csv", "pairs.csv")]
@@ -108,12 +118,7 @@ def test_a_second_call_trains_nothing_and_gives_the_same_table(done, monkeypatch
         raise AssertionError(f"{job.name} was trained again")
 
     monkeypatch.setattr(fleet, "Child", refuse)
-    console, text = console_and_text()
-    reproduce(
-        "point-trap", recipe="smoke", seeds=range(1), workers=None, directory=directory,
-        console=console,
-    )  # fmt: skip
-    assert "4 already done" in text.getvalue()
+    assert "4 already done" in started_again(directory)
     assert table(directory) == before
 
 
@@ -166,9 +171,7 @@ def test_a_run_that_fails_is_reported_and_the_others_go_on(done, tmp_path):
     assert all(load(home / a / "seed-0").finished for a in ALGORITHMS if a != "ns-es")
 
     obstacle.unlink()
-    code, out, _ = outcome(tmp_path)
-    assert code == 0
-    assert "3 already done" in out
+    assert "3 already done" in started_again(tmp_path)
     assert table(tmp_path) == table(done[0])
 
 
