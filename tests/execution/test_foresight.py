@@ -71,6 +71,12 @@ def scene(
         yield Scene(evaluate, plan, notes, gate)
 
 
+@pytest.fixture(scope="module")
+def foreseeing() -> Iterator[Processes]:
+    with processes(HEALTHY, look_ahead=True) as evaluate:
+        yield evaluate
+
+
 def vectors(fault: Any, seeds: Any) -> Plan:
     return plan_of(faulty(fault, seeds))
 
@@ -99,7 +105,7 @@ def test_what_was_played_ahead_is_not_played_again_and_gives_the_same_bits(
     assert 0 <= again.idle <= 1
 
 
-def test_after_a_wrong_guess_everything_is_played():
+def test_after_a_wrong_guess_everything_is_played(foreseeing: Processes):
     wrong = perturbed(HEALTHY)
     others = [
         replace(wrong, theta=wrong.theta + 1),
@@ -107,13 +113,12 @@ def test_after_a_wrong_guess_everything_is_played():
         replace(wrong, sigma=0.25),
         perturbed(HEALTHY, 34),
     ]
-    with processes(HEALTHY, look_ahead=True) as evaluate:
-        for right in others:
-            evaluate.foresee(1, lambda: wrong)
-            evaluate(unperturbed(HEALTHY), A)
-            e = evaluate(right, GREATER)
-            assert_same(e, serially(HEALTHY, right, GREATER))
-            assert not e.foreseen
+    for right in others:
+        foreseeing.foresee(1, lambda: wrong)
+        foreseeing(unperturbed(HEALTHY), A)
+        e = foreseeing(right, GREATER)
+        assert_same(e, serially(HEALTHY, right, GREATER))
+        assert not e.foreseen
 
 
 def test_generation_after_generation_with_right_and_wrong_guesses_from_the_tail_on():
@@ -222,22 +227,21 @@ def test_nobody_looks_ahead_where_it_is_switched_off_or_there_is_one_worker(sett
         assert evaluate(perturbed(HEALTHY), A).foreseen is None
 
 
-def test_a_guess_for_which_there_is_no_room_is_ignored():
-    with processes(HEALTHY, look_ahead=True) as evaluate:
-        evaluate.foresee(1, lambda: perturbed(HEALTHY, 66))
-        evaluate(unperturbed(HEALTHY), A)
-        e = evaluate(perturbed(HEALTHY, 66), A)
+def test_a_guess_for_which_there_is_no_room_is_ignored(foreseeing: Processes):
+    foreseeing.foresee(1, lambda: perturbed(HEALTHY, 66))
+    foreseeing(unperturbed(HEALTHY), A)
+    e = foreseeing(perturbed(HEALTHY, 66), A)
     assert_same(e, serially(HEALTHY, perturbed(HEALTHY, 66), A))
 
 
-def test_who_looks_ahead_is_not_called_back_for_nothing():
-    with processes(HEALTHY, look_ahead=True) as evaluate:
-        evaluate(perturbed(HEALTHY), A)
-        turn = evaluate.pool.progress["turn"].copy()
-        evaluate.pool.exchange()
-        assert evaluate.pool.progress["turn"] == turn
-        evaluate.pool.exchange([range(2)])
-        assert evaluate.pool.progress["turn"] == turn + 1
+def test_who_looks_ahead_is_not_called_back_for_nothing(foreseeing: Processes):
+    pool = foreseeing.pool
+    foreseeing(perturbed(HEALTHY), A)
+    turn = pool.progress["turn"].copy()
+    pool.exchange()
+    assert pool.progress["turn"] == turn
+    pool.exchange([range(2)])
+    assert pool.progress["turn"] == turn + 1
 
 
 @given(hnp.arrays(np.int64, st.integers(1, 200), elements=st.integers(NOBODY, 2)))

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from nses.errors import TaskBroken
 from nses.execution.pool import Pool
 from nses.execution.processes import Processes
 from nses.execution.runner import Plan
-from nses.rollouts.episode import Interrupted
+from nses.rollouts.episode import Interrupted, never
 from nses.rollouts.tasks.catalog import make_task
 from sources import WALK
 from waiting import SOON
@@ -46,6 +47,25 @@ OTHERS = replace(OTHERS, theta=OTHERS.theta + 1)
 
 def expected(plan: Plan = HEALTHY):  # type: ignore[no-untyped-def]
     return serially(plan, perturbed(plan), A)
+
+
+@pytest.fixture(scope="module")
+def healthy() -> Iterator[Processes]:
+    with processes(HEALTHY) as evaluate:
+        yield evaluate
+
+
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[Processes]:
+    with processes(SLOW) as evaluate:
+        yield evaluate
+
+
+@pytest.fixture
+def slow(lasting: Processes) -> Processes:
+    """Still works after the interruptions of other tests, as these see to."""
+    lasting.pool.should_stop = never
+    return lasting
 
 
 @pytest.mark.slow
@@ -68,33 +88,30 @@ def test_any_number_of_workers_gives_the_bits_of_the_serial_evaluator(plan: Plan
 
 
 @pytest.mark.slow
-def test_more_candidates_than_there_is_room_for_are_played_in_parts():
-    with processes(HEALTHY, capacity=64) as evaluate:
-        assert evaluate.pool.capacity == 64
-        for n in (64, 66, 150):
-            candidates = perturbed(HEALTHY, n)
-            assert_same(evaluate(candidates, A), serially(HEALTHY, candidates, A))
-        candidates = unperturbed(HEALTHY, 131)
-        assert_same(evaluate(candidates, A), serially(HEALTHY, candidates, A))
+def test_more_candidates_than_there_is_room_for_are_played_in_parts(healthy: Processes):
+    assert healthy.pool.capacity == 64
+    for n in (64, 66, 150):
+        candidates = perturbed(HEALTHY, n)
+        assert_same(healthy(candidates, A), serially(HEALTHY, candidates, A))
+    candidates = unperturbed(HEALTHY, 131)
+    assert_same(healthy(candidates, A), serially(HEALTHY, candidates, A))
 
 
-def test_workers_follow_an_archive_that_grows_is_exchanged_and_comes_back():
+def test_workers_follow_an_archive_that_grows_is_exchanged_and_comes_back(healthy: Processes):
     candidates = perturbed(HEALTHY)
     small = archive(0)
     grown = small.append([1.0, 2.0])
     fork = small.append([[3.0, 3.0], [4.0, 4.0]])
     large = archive(TREE_FROM + 10)
     larger = large.append([0.5, 0.5]).append([0.1, 0.2])
-    with processes(HEALTHY) as evaluate:
-        for A in (small, grown, grown, fork, grown.append([9.0, 9.0]), small, large, larger, grown):
-            assert_same(evaluate(candidates, A), serially(HEALTHY, candidates, A))
+    for A in (small, grown, grown, fork, grown.append([9.0, 9.0]), small, large, larger, grown):
+        assert_same(healthy(candidates, A), serially(HEALTHY, candidates, A))
 
 
 @pytest.mark.slow
-def test_fewer_candidates_than_workers_are_played():
+def test_fewer_candidates_than_workers_are_played(healthy: Processes):
     candidates = unperturbed(HEALTHY, 1)
-    with processes(HEALTHY, workers=3) as evaluate:
-        assert_same(evaluate(candidates, A), serially(HEALTHY, candidates, A))
+    assert_same(healthy(candidates, A), serially(HEALTHY, candidates, A))
 
 
 @pytest.mark.slow
@@ -151,61 +168,58 @@ def test_p8_programs_that_an_environment_starts_do_not_ignore_them():
 
 
 @pytest.mark.slow
-def test_after_an_interruption_the_evaluator_still_works():
+def test_after_an_interruption_the_evaluator_still_works(slow: Processes):
     """Whoever was playing is killed, so that no old result turns up later."""
     actions = iter([False, False, True])
 
     def stop() -> bool:
-        return any(worker.holder.units for worker in evaluate.pool.workers) and next(actions, False)
+        return any(worker.holder.units for worker in slow.pool.workers) and next(actions, False)
 
-    with processes(SLOW, should_stop=stop) as evaluate:
-        with pytest.raises(Interrupted):
-            evaluate(OTHERS, A)
-        e = evaluate(perturbed(SLOW), A)
+    slow.pool.should_stop = stop
+    with pytest.raises(Interrupted):
+        slow(OTHERS, A)
+    e = slow(perturbed(SLOW), A)
     assert_same(e, expected())
     assert e.restarts == 0
 
 
 @pytest.mark.slow
-def test_p7_after_a_keyboard_interrupt_anywhere_the_evaluator_still_works():
+def test_p7_after_a_keyboard_interrupt_anywhere_the_evaluator_still_works(slow: Processes):
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
-    with processes(SLOW) as evaluate:
-        evaluate(perturbed(SLOW), A)
-        for delay in (0.0, 0.02, 0.3):
-            timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
-            with pytest.raises(KeyboardInterrupt):  # noqa: PT012  (it may come anywhere in here)
-                timer.start()
-                evaluate(OTHERS, A)
-                timer.join()
-        e = evaluate(perturbed(SLOW), A)
+    slow(perturbed(SLOW), A)
+    for delay in (0.0, 0.02, 0.3):
+        timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):  # noqa: PT012  (it may come anywhere in here)
+            timer.start()
+            slow(OTHERS, A)
+            timer.join()
+    e = slow(perturbed(SLOW), A)
     assert_same(e, expected())
     assert e.restarts == 0
 
 
 @pytest.mark.slow
 def test_p7_a_second_keyboard_interrupt_while_cleaning_up_does_no_harm(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, slow: Processes
 ):
-    with processes(SLOW) as evaluate:
-
-        def stop() -> bool:
-            if any(worker.holder.units for worker in evaluate.pool.workers):
-                raise KeyboardInterrupt
-            return False
-
-        def second() -> None:
+    def stop() -> bool:
+        if any(worker.holder.units for worker in slow.pool.workers):
             raise KeyboardInterrupt
+        return False
 
-        evaluate.pool.should_stop = stop
-        with monkeypatch.context() as patch:
-            patch.setattr(evaluate.pool, "_give_up", second)
-            with pytest.raises(KeyboardInterrupt):
-                evaluate(OTHERS, A)
-        disturbed = {worker.process.pid for worker in evaluate.pool.workers if worker.holder.units}
-        assert disturbed
-        evaluate.pool.should_stop = lambda: False
-        assert_same(evaluate(perturbed(SLOW), A), expected())
-        assert disturbed.isdisjoint(worker.process.pid for worker in evaluate.pool.workers)
+    def second() -> None:
+        raise KeyboardInterrupt
+
+    slow.pool.should_stop = stop
+    with monkeypatch.context() as patch:
+        patch.setattr(slow.pool, "_give_up", second)
+        with pytest.raises(KeyboardInterrupt):
+            slow(OTHERS, A)
+    disturbed = {worker.process.pid for worker in slow.pool.workers if worker.holder.units}
+    assert disturbed
+    slow.pool.should_stop = never
+    assert_same(slow(perturbed(SLOW), A), expected())
+    assert disturbed.isdisjoint(worker.process.pid for worker in slow.pool.workers)
 
 
 def open_files() -> int:
