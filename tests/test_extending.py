@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import pi
 from pathlib import Path
-from shutil import copytree, ignore_patterns
+from shutil import copytree
 
 import pytest
 
@@ -63,7 +63,7 @@ def run(words: list[str], folder: Path, **options: str) -> str:
 
 def followed(example: Example, folder: Path) -> str:
     """What the commands print in a copy of the package with the diff in it."""
-    copytree(ROOT / "src", folder / "src", ignore=ignore_patterns("__pycache__"))
+    copytree(ROOT / "src", folder / "src")  # and its bytecode
     run(["git", "apply", "-"], folder, input=example.diff)
     if example.commands[0].startswith("python "):
         (command,) = example.commands
