@@ -287,7 +287,7 @@ def test_nothing_but_our_own_words_reaches_the_terminal(run, capfd):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["swimmer-trap", "HalfCheetah-v5"])
 def test_bodies_are_filmed_as_evaluate_plays_them(name, tmp_path, capfd):
-    run = nses.train(name, run_dir=str(tmp_path / "run"), max_steps=30, n=4, generations=1, **SMALL)
+    run = nses.train(name, run_dir=str(tmp_path / "run"), max_steps=15, n=4, generations=1, **SMALL)
     try:
         Camera(make_task("swimmer-trap").make().unwrapped.model, 5.0).close()
     except ValueError as error:
@@ -296,7 +296,7 @@ def test_bodies_are_filmed_as_evaluate_plays_them(name, tmp_path, capfd):
     episode, tested = render(run).scenes[0][0][1], evaluate(run, episodes=1)
     assert (episode.f, episode.length) == (tested.returns[0], tested.lengths[0])
     shown = pictures_of(run.path / "best.mp4")[1]
-    assert len(shown) == 31
+    assert len(shown) == 16
     assert (np.abs(shown[0].astype(int) - shown[-1])[:480] > 30).any(axis=2).mean() > 0.005
     assert capfd.readouterr() == ("", "")
 
@@ -330,7 +330,7 @@ def test_atari_is_filmed_as_evaluate_plays_it(tmp_path):
 
 @pytest.mark.slow
 def test_a_perturbed_body_is_filmed_with_its_noise_beside_another_simulator(tmp_path):
-    settings = {**SMALL, "n": 4, "generations": 1, "max_steps": 30}
+    settings = {**SMALL, "n": 4, "generations": 1, "max_steps": 15}
     run = nses.train("swimmer-trap", run_dir=str(tmp_path / "run"), **settings)
     theta, moments = run.parameters("final")
     seed = int(episode_seeds(0, 1, 0, Purpose.EPISODE, 1)[0])
