@@ -214,7 +214,7 @@ def test_p7_ctrl_c_ends_a_run_while_an_environment_hangs(
     (tmp_path / "stuck.py").write_text(STUCK)
     process = start(
         *("train", "stuck:Environment", "--max-steps", "5", "--run-dir", str(tmp_path / "run")),
-        *("--backend", backend, "--no-tensorboard"),
+        *("--backend", backend, "--workers", "1", "--no-tensorboard"),
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
     )
     wait_until((tmp_path / "hangs").exists, process)
