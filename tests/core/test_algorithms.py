@@ -350,6 +350,26 @@ def test_a_step_is_the_update_of_section_2_1():
     assert report.gradient_norm == pytest.approx(np.linalg.norm(g))
 
 
+def test_perturbations_and_steps_halve_with_every_half_life():
+    sigmas = []
+    search = toy.make_search(
+        "es", M=1, l2=0.1, half_life=2, see=lambda candidates, archive: sigmas.append(candidates)
+    )
+    state = replace(search.init(), generation=4)
+    sigmas.clear()
+    after, _ = search.step(state)
+    assert [x.sigma for x in sigmas if x.epsilon is not None] == [0.1 / 4]
+    quarter = toy.make_search("es", M=1, l2=0.1, sigma=0.1 / 4, lr=0.05 / 4)
+    assert toy.learned(after) == toy.learned(quarter.step(state)[0])
+
+
+def test_perturbations_and_steps_never_come_to_nothing():
+    h = toy.make_search("es", half_life=1).hyperparameters
+    assert 0 < h.after(10**9).sigma == h.after(20).sigma < h.after(19).sigma
+    assert h.after(10**9).lr > 0
+    assert replace(h, half_life=0).after(10**9) == replace(h, half_life=0)
+
+
 def test_the_best_policy_is_the_highest_score_of_all_generations_and_members():
     search = toy.make_search("nsr-es")
     start = search.init()

@@ -51,6 +51,21 @@ def test_candidates_are_mirrored_around_the_chosen_member():
     assert (rows - center).std() == pytest.approx(0.1, rel=0.2)
 
 
+def moved(strategy):
+    """How far a number of a member goes in the next generations, at most."""
+    before = np.stack([member.theta for member in strategy.members])
+    after = np.stack([member.theta for member in play(strategy, 5).members])
+    return np.abs(after - before).max()
+
+
+def test_perturbations_and_steps_halve_with_every_half_life():
+    strategy = play(make(half_life=5), 10)
+    rows = strategy.ask()[1:]
+    theta = strategy.members[strategy.chosen].theta
+    assert (rows - theta).std() == pytest.approx(0.1 / 4, rel=0.2)
+    assert moved(play(make(half_life=5), 60)) < 0.05 / 2**10 < moved(play(make(), 60))
+
+
 def test_members_may_take_turns():
     strategy = make(members=3, selection="round-robin")
     chosen = []
@@ -180,6 +195,7 @@ def bits(strategy):
         ({"algorithm": "es"}, hill),
         ({"weight_per_member": True, "optimizer": "sgd", "members": 3}, hill),
         ({"distance": "ram"}, traced),
+        ({"half_life": 3}, hill),
     ],
 )
 @pytest.mark.parametrize("before", [0, 6])

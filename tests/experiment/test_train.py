@@ -187,6 +187,7 @@ def test_options_of_the_laptop_give_the_same_digest_for_any_workers_and_interrup
     settings = {
         "task": "CartPole-v1", "algorithm": "nsra-es", "optimizer": "clipup", "l2": 0.0,
         "steps_per_generation": 900, "training_reward": 2.0, "moments_probability": 0.5,
+        "half_life": 2,
     }  # fmt: skip
     whole = train(tmp_path / "whole", **settings)
 

@@ -153,7 +153,7 @@ class Search:
         if soon != m:
             self.foresee(t + 1, partial(self.perturb, state.members[soon], t + 1))
         candidates, e = self._play(member, t, A)  # f_i and N_i = N(b_i, A)
-        member, g = self.update(member, candidates, e, w)
+        member, g = self.update(member, t, candidates, e, w)
         if soon == m:
             self.foresee(t + 1, partial(self.perturb, member, t + 1))
 
@@ -224,10 +224,10 @@ class Search:
         return Member(theta, optimizers.initial(theta.size), seen, np.empty(0))
 
     def update(
-        self, member: Member, candidates: Candidates, e: Evaluation, w: float
+        self, member: Member, t: int, candidates: Candidates, e: Evaluation, w: float
     ) -> tuple[Member, Floats]:
         """theta_{t+1}, from the candidates' evaluation, and the gradient estimate g."""
-        h = self.hyperparameters
+        h = self.hyperparameters.after(t)
         assert candidates.epsilon is not None
         F = objective(self.algorithm, e.shifted(h.shift), e.N, w, h.ordinal_ranks)
         g = self.weighted_sum(candidates.epsilon, F, self.threads)
@@ -237,7 +237,7 @@ class Search:
 
     def perturb(self, member: Member, t: int, n: int | None = None) -> Candidates:
         """theta + sigma epsilon_i, mirrored, one episode each. The i-th does not depend on n."""
-        h = self.hyperparameters
+        h = self.hyperparameters.after(t)
         n = n or h.n
         chance = generator(self.seed, t, 0, Purpose.MOMENTS).random(n)
         return Candidates(

@@ -1,6 +1,8 @@
 """The settings of the algorithms, by the paper's symbols."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+LEAST = 2.0**-20  # of sigma and lr, which must not come to 0
 
 
 @dataclass(frozen=True)
@@ -11,6 +13,7 @@ class Hyperparameters:
     sigma: float = 0.02
     lr: float = 0.01
     l2: float = 0.005
+    half_life: int = 0  # generations in which sigma and lr halve; 0: never
     M: int = 5
     k: int = 10
     E: int = 30
@@ -27,3 +30,10 @@ class Hyperparameters:
     optimizer: str = "adam"
     distance: str = "squared-euclidean"
     moments_probability: float = 0.01
+
+    def after(self, t: int) -> "Hyperparameters":
+        """The same in generation t, when sigma and lr have halved t / half_life times."""
+        if not self.half_life:
+            return self
+        left = max(0.5 ** (t / self.half_life), LEAST)
+        return replace(self, sigma=left * self.sigma, lr=left * self.lr)

@@ -146,7 +146,7 @@ class Strategy:
 
     def ask(self) -> NDArray[np.float32]:
         """The parameter vectors to evaluate next; the same ones again until `tell` is called."""
-        h = self.hyperparameters
+        h = self.hyperparameters.after(self.generation)
         if self.generation == 0 or h.M == 1:  # nothing is known, or nothing to choose
             N = np.zeros(h.M)
         else:
@@ -194,7 +194,7 @@ class Strategy:
     def _learn(
         self, f: NDArray[np.float64], b: Sequence[Characterization], played: NDArray[np.bool_]
     ) -> None:
-        h, known = self.hyperparameters, len(self.unmeasured)
+        h, known = self.hyperparameters.after(self.generation), len(self.unmeasured)
         for row, m in enumerate(self.unmeasured):
             self._measured(m, float(f[row]), b[row].copy())
         N = np.where(played[known:], 0.0, nan)

@@ -42,6 +42,7 @@ VARIANTS = {
     "sgd": {"algorithm": "nsr-es", "optimizer": "sgd", "selection": "fresh"},
     "ordinal": {"algorithm": "ns-es", "ranks": "ordinal", "l2": 0.1},
     "in turn": {"algorithm": "nsr-es", "selection": "round-robin", "behavior_episodes": 5},
+    "ever smaller": {"algorithm": "nsr-es", "half_life": 3, "l2": 0.1},
 }
 
 

@@ -19,6 +19,7 @@ from nses.errors import CheckpointRefused
 from nses.experiment.analysis.comparison import goal_of
 from nses.experiment.analysis.stories import Story
 from nses.experiment.runs.run import Run
+from nses.experiment.settings.build import hyperparameters_of
 from nses.experiment.settings.config import Config
 from nses.experiment.settings.recipes import recipe
 from nses.rollouts.images import images_in
@@ -143,7 +144,8 @@ def cut_short(x: Case) -> str | None:
 
 def decaying(x: Case) -> str | None:
     """Weight decay is stronger than what is learned; no gradient at all has other reasons."""
-    pull, g = x.config.l2 / x.config.sigma * x.theta, float(np.median(x.gradient[-LATELY:]))
+    sigma = hyperparameters_of(x.config, "").after(x.generations).sigma
+    pull, g = x.config.l2 / sigma * x.theta, float(np.median(x.gradient[-LATELY:]))
     if x.generations < 20 or not np.isfinite(g) or not VANISHED * pull < g < pull / DOMINATED:
         return None
     return (

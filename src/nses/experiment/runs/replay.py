@@ -237,7 +237,7 @@ def _member(run: "Run", search: Search, lines: dict[int, Line], generation: int,
         line = lines[t]
         if line.member == m:
             candidates = search.perturb(member, t - 1, len(line.f))
-            member, _ = search.update(member, candidates, line.evaluation, line.weight)
+            member, _ = search.update(member, t - 1, candidates, line.evaluation, line.weight)
     return replace(member, behavior=np.empty(0))  # not the checkpoint's, which is older
 
 

@@ -77,6 +77,8 @@ class Config:
     """Standard deviation of the perturbations."""
     lr: float = from_core("lr", above=0)
     """Step size of the optimizer."""
+    half_life: int = from_core("half_life", at_least=0, at_most=10**9)
+    """Generations in which sigma and lr halve, again and again; 0: they stay as they are."""
     l2: float = from_core("l2", at_least=0)
     """Weight decay: pulls parameters towards zero, relative to the gradient without its 1/sigma."""
     optimizer: str = from_core("optimizer", among=OPTIMIZERS)

@@ -25,6 +25,7 @@ class Keywords(TypedDict, total=False):
     training_reward: float
     sigma: float
     lr: float
+    half_life: int
     l2: float
     optimizer: Literal["adam", "sgd", "clipup"] | str
     members: int
