@@ -35,6 +35,7 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "sigma": (0.005, 0.01, 0.02, 0.05),
     "n": (40, 100, 200),
     "steps_per_generation": (0, 50_000, 100_000, 200_000),
+    "half_life": (0, 500, 1000),
     "moments_probability": (0.1, 1.0),
 }
 NETWORKS: dict[str, tuple[Any, ...]] = {"hidden": ((), (32,), (64, 64))}
