@@ -169,6 +169,8 @@ def model_of(
         _bend_left_hip(spec, left_hip)
     if bare:
         _strip(spec)
+    else:
+        _extend_floor(spec)
     walls = trap_of(trap)
     with warnings.catch_warnings():  # the half-cheetah's model has a deprecated attribute
         warnings.filterwarnings("ignore", "compiler attribute 'settotalmass' is deprecated")
@@ -188,6 +190,17 @@ def _strip(spec: "MjSpec") -> None:
     tendons = [] if named else [tendon for tendon in spec.tendons if _is_slack(tendon)]
     for part in (*spec.cameras, *spec.lights, *tendons):
         spec.delete(part)
+
+
+def _extend_floor(spec: "MjSpec") -> None:
+    """Draw the floor as far as the eye can see; it has no end for those who walk on it anyway."""
+    from mujoco import mjtGeom
+
+    for geom in spec.geoms:
+        if geom.type == mjtGeom.mjGEOM_PLANE:
+            squares = spec.material(geom.material)
+            squares.texrepeat = squares.texrepeat / (2 * geom.size[:2])  # in a metre, not in all
+            geom.size = [0.0, 0.0, geom.size[2]]
 
 
 def _is_slack(tendon: Any) -> bool:
