@@ -5,10 +5,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import nses
 from benchmarks import rivals
 from benchmarks.crew import crew, work_together
 from benchmarks.foundation import Measure
@@ -190,21 +192,33 @@ SIMULATIONS: tuple[dict[str, Any], ...] = (
     {"integrator": "implicitfast", "substeps": 2},
 )
 SHAKES, SHAKEN = 24, 15  # episodes, and steps of each
+WALKER, WALKS = Path(__file__).parents[1] / "docs" / "results" / "humanoid", 30
 
 
 def simulations() -> Iterator[Measure]:
     """How much faster other simulations of the humanoid are, and how far they stray from its own.
 
-    All play the same controls; positions are compared after the last step, 0.2 s later.
+    All play the same controls; positions are compared after the last step, 0.2 s later. Then the
+    policy on record plays episodes of its own in each of them.
     """
     own = BodyEnv("humanoid")
     others = [BodyEnv("humanoid", **options) for options in SIMULATIONS]
     seconds, places = zip(*(shaken(own, others) for _ in range(ROUNDS)), strict=True)
     ratios, strayed = np.median(seconds, axis=0), places[0]
     for options, ratio, metres in zip(SIMULATIONS, ratios, strayed, strict=True):
-        name = " ".join(f"{name}={value}" for name, value in options.items())
+        name = named(options)
         yield Measure(f"humanoid with {name} against its own simulation", ratio, "×", "–", True)
         yield Measure(f"humanoid with {name}: mean distance of joints", metres, "rad, m", "–", True)
+    for options in ({}, *SIMULATIONS):
+        played = nses.evaluate(WALKER, "best", WALKS, environment=options)
+        walked = float(np.median(np.hypot(*played.behaviors.T)))
+        name = f"the humanoid on record with {named(options) or 'its own simulation'}"
+        yield Measure(f"{name}: mean return", float(played.returns.mean()), "", "–", True)
+        yield Measure(f"{name}: median distance", walked, "m", "–", True)
+
+
+def named(options: dict[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in options.items())
 
 
 def shaken(own: BodyEnv, others: list[BodyEnv]) -> tuple[list[float], list[float]]:

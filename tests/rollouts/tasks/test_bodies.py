@@ -87,6 +87,16 @@ def test_a_bare_model_moves_as_the_whole_one_to_the_bit(name, trap):
     assert touched or name == "swimmer"
 
 
+@pytest.mark.parametrize("name", BODIES)
+def test_the_floor_of_a_film_has_no_end_and_squares_of_the_same_size(name):
+    filmed, own = (model_of(BODIES[name], None, bare=bare) for bare in (False, True))
+    (floor,) = np.flatnonzero(own.geom_type == mujoco.mjtGeom.mjGEOM_PLANE)
+    squares = own.geom_matid[floor]
+    assert filmed.geom_size[floor, :2].tolist() == [0.0, 0.0]
+    across = 2 * own.geom_size[floor, :2]
+    np.testing.assert_allclose(filmed.mat_texrepeat[squares], own.mat_texrepeat[squares] / across)
+
+
 def test_only_tendons_that_do_nothing_are_left_out():
     spec = mujoco.MjSpec.from_file(str(ASSETS / "humanoid.xml"))
     spec.tendons[0].stiffness = (3.0, 0.0, 0.0)
