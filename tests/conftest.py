@@ -23,6 +23,23 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deals files to the processes, those with most slow tests first, so that none begins late."""
+    processes = getattr(config, "workerinput", {}).get("workercount", 1)
+    files: dict[Any, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+
+    def urgency(tests: list[pytest.Item]) -> tuple[int, int]:
+        return sum(test.get_closest_marker("slow") is not None for test in tests), len(tests)
+
+    if processes > 1:
+        hands: list[list[pytest.Item]] = [[] for _ in range(processes)]
+        for tests in sorted(files.values(), key=urgency, reverse=True):
+            min(hands, key=len).extend(tests)  # as long as those that xdist deals, in this order
+        items[:] = [item for hand in hands for item in hand]
+
+
 @pytest.fixture
 def launch() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts programs in sessions of their own; whatever becomes of the test, they end with it."""
