@@ -56,6 +56,36 @@ def test_the_bits_do_not_depend_on_workers_or_interruptions(run, tmp_path):
     assert run.digest == workers.digest == parts.digest
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A run whose second generation plays in the environment itself."""
+    settings = {"training_environment": COARSE, "training_generations": 1}
+    return train(tmp_path_factory.mktemp("finished") / "run", **settings)
+
+
+def test_the_last_candidates_play_in_the_environment_itself(run, finished, monkeypatch):
+    first, last = returns_of_candidates(finished)
+    elsewhere = returns_of_candidates(run)
+    assert first == elsewhere[0]
+    assert last != elsewhere[1]  # by the same policies: those of the same first generation
+    assert finished.replay(2, candidate=3)["same bits"] is True
+    filmed = []
+    monkeypatch.setattr(video, "shoot", lambda run, *_: filmed.append(video.visible(run)))
+    for policy in ("generation:1:candidate:3", "generation:2:candidate:3"):
+        video.render(finished, policy)
+    assert [task.make().unwrapped.substeps for task in filmed] == [3, 5]
+
+
+def test_the_bits_of_the_last_candidates_do_not_depend_on_workers_or_interruptions(
+    finished, tmp_path
+):
+    settings = {"training_environment": COARSE, "training_generations": 1}
+    workers = train(tmp_path / "workers", **settings, backend="processes", workers=2)
+    train(tmp_path / "parts", **settings | {"generations": 1})
+    parts = nses.resume(tmp_path / "parts", generations=2)
+    assert finished.digest == workers.digest == parts.digest
+
+
 @pytest.mark.parametrize("which", [{"candidate": 3}, {"member": 0}])
 def test_replays_play_where_the_original_was_played(run, which):
     assert run.replay(2, **which)["same bits"] is True

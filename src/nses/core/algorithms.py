@@ -247,6 +247,7 @@ class Search:
             sigma=h.sigma,
             epsilon=sample(self.noise, member.theta.size, n, self.seed, t),
             contributes=chance < h.moments_probability,
+            at_home=h.at_home(t),
         )
 
     def retest(self, best: Best, episodes: int) -> Evaluation:

@@ -26,6 +26,7 @@ class Hyperparameters:
     selection: str = "novelty"
     behavior_episodes: int | None = None  # that b is the mean of; None: all E
     steps_per_generation: int = 0  # that the candidates make at least, however many it takes
+    training_generations: int | None = None  # before candidates play in the task itself
     shift: float = 0.0  # taken from the reward of every step before candidates are ranked
     optimizer: str = "adam"
     distance: str = "squared-euclidean"
@@ -37,3 +38,7 @@ class Hyperparameters:
             return self
         left = max(0.5 ** (t / self.half_life), LEAST)
         return replace(self, sigma=left * self.sigma, lr=left * self.lr)
+
+    def at_home(self, t: int) -> bool:
+        """Whether candidates of generation t play in the task itself, wherever they trained."""
+        return self.training_generations is not None and t >= self.training_generations

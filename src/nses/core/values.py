@@ -86,6 +86,7 @@ class Candidates:
     contributes: NDArray[np.bool_] | None = None  # which episodes report their observations
     before: int = 0  # candidates of the same generation that were played before these
     enough: int | None = None  # steps: only the first pairs that make so many together count
+    at_home: bool = False  # in the task itself, not where other perturbed ones play
     variation: int = 0  # of the task, in which they play for their returns alone; 0: the task
 
     def __len__(self) -> int:

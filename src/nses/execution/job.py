@@ -42,6 +42,7 @@ class Job:
     archive: Archive
     whole: int  # how many candidates were asked for, of which these may be a part
     enough: int | None = None  # steps: only the first pairs that reach this many together count
+    at_home: bool = False  # whether they play in the task itself, although they are perturbed
     variation: int = 0  # of the task, in which only returns are asked for; 0: the task itself
 
     def __len__(self) -> int:
@@ -87,6 +88,7 @@ def job_of(candidates: Candidates, archive: Archive) -> Job:
         archive=archive,
         whole=candidates.before + n,
         enough=candidates.enough,
+        at_home=candidates.at_home,
         variation=candidates.variation,
     )
 
@@ -172,7 +174,7 @@ def memory_fields(d: int, n: int, moments_size: int, behavior_size: int) -> list
         ("offsets", "i8", (n,)),
         ("contributes", "u1", (n,)),
         ("sigma", "f8", (1,)),
-        ("counts", "i8", (4,)),  # candidates, whether perturbed, whole, variation
+        ("counts", "i8", (5,)),  # candidates, whether perturbed, whole, at home, variation
         *_row_fields(n, moments_size, behavior_size),
     ]
 
@@ -210,14 +212,14 @@ def publish(job: Job, memory: Memory) -> None:
     memory["seeds"][:n] = job.seeds
     memory["contributes"][:n] = job.contributes
     memory["sigma"][0] = job.sigma
-    memory["counts"][:] = n, job.perturbed, job.whole, job.variation
+    memory["counts"][:] = n, job.perturbed, job.whole, job.at_home, job.variation
     if job.offsets is not None:
         memory["offsets"][: n // 2] = job.offsets
 
 
 def published(memory: Memory, archive: Archive) -> Job:
     """The job that was published, its large arrays as views."""
-    n, perturbed, whole, variation = memory["counts"].tolist()
+    n, perturbed, whole, at_home, variation = memory["counts"].tolist()
     return Job(
         theta=memory["theta"],
         moments=moments.of_row(memory["moments"].copy()),
@@ -227,6 +229,7 @@ def published(memory: Memory, archive: Archive) -> Job:
         contributes=memory["contributes"][:n].astype(np.bool_),
         archive=archive,
         whole=whole,
+        at_home=bool(at_home),
         variation=variation,
     )
 
@@ -272,9 +275,7 @@ def play(
         except Exception:
             errors.append(traceback.format_exc())
             rows.fail(row)
-    known = np.isfinite(rows.f)
-    if plan.finite_behaviors:
-        known &= np.isfinite(rows.b).all(axis=1)
+    known = np.isfinite(rows.f) & (not plan.finite_behaviors or np.isfinite(rows.b).all(axis=1))
     rows.f[~known], rows.N[~known] = np.nan, 0.0
     if job.perturbed and not traces:  # unperturbed ones are asked only for f and b
         rows.N[known] = runner.novelty(rows.b[known], A)
@@ -289,7 +290,7 @@ def episode_of(runner: Runner, job: Job, noise: Table | None, i: int) -> Episode
         int(job.seeds[i]),
         action_noise=runner.plan.action_noise if job.perturbed else 0.0,
         contributes=runner.plan.moments_size > 0 and bool(job.contributes[i]),
-        training=job.perturbed,
+        training=job.perturbed and not job.at_home,
         variation=job.variation,
     )
 

@@ -98,13 +98,15 @@ def estimate(config: Config, nodes: int | None = None) -> Estimate:
         n = _candidates(config, float(lengths.mean()))
         gradient = _gradient_seconds(config, n, play.noise, policy.size)
         noise_bytes = play.noise.nbytes
-    speed = float(lengths.sum()) / seconds
+    T, fast = config.generations, config.training_generations or config.generations
+    own = 1 + max(0, 1 - fast / max(1, T)) * (slower - 1)  # the last ones play where members do
+    speed = float(lengths.sum()) / (seconds * own)
     crowded = SCALING if cluster.cpus > cluster.nodes else 1.0
     work = Work(
         seconds=lengths / (speed * crowded),
         n=n,
         **_unperturbed(config),
-        slower=slower,
+        slower=slower / own,
         members=config.members,
         parameters=policy.size,
         gradient=gradient,
@@ -276,10 +278,9 @@ def show(e: Estimate, config: Config, console: Console) -> None:
     table.add_row("core-hours", _now_or_at_most(e, *hours))
     table.add_row("efficiency", _share(e.now))
     if e.shared is not None:
-        core_hours = short(e.shared.core_hours(e.generations))
         table.add_row(
             f"{SHARING} runs at once",
-            f"{_share(e.shared)}; {core_hours} core-hours each, "
+            f"{_share(e.shared)}; {short(e.shared.core_hours(e.generations))} core-hours each, "
             f"{duration(e.generations * e.shared.generation)} for all of them",
         )
     where = "" if e.shared is None else f" on each of {cluster.nodes} nodes"

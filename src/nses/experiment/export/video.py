@@ -115,10 +115,10 @@ def render(
         if episodes > 1 or seed:
             raise UsageError(f"{policy} played a single episode; omit episodes and seed.")
         past = rebuild(run, **parse_past(policy))
-        assert past.candidate is not None
-        seed = int(past.episodes.seeds[past.candidate])
-        take = Take(policy, past.theta, past.moments, seed, run.config.action_noise)
-        there = replace(run, config=run.config.of_candidates(run.task(task).step_limit))
+        start = int(past.episodes.seeds[past.candidate or 0])
+        take = Take(policy, past.theta, past.moments, start, run.config.action_noise)
+        elsewhere = run.config.of_candidates(run.task(task).step_limit)
+        there = run if past.episodes.at_home else replace(run, config=elsewhere)
         return shoot(there, [[take]], path, fps, speed, max_steps, task, listener)
     if grid:
         members = enumerate(run.state.members)

@@ -61,8 +61,7 @@ class Config:
     time_limit: str | None = setting(
         None, changes=True, letters=50, rule=too_short, spelled=given_time
     )
-    """Stop after the generation in which training has taken this long in all, such as 90s, 30m or
-    1h30m."""
+    """Stop after the generation in which training has taken this long in all: 90s, 30m or 1h30m."""
 
     n: int = setting(100, symbol="n", rule=even)
     """Candidates per generation, one episode each; even, because they are mirrored."""
@@ -151,9 +150,8 @@ class Config:
     If not given: the task's own, or else the whole last
     observation."""
     distance: str | None = setting(None, kind=Kind.TASK, symbol="distance", among=DISTANCES)
-    """How behaviors are compared; the task's own if not given.
-    For traces: ram sums the distances of all steps,
-    ram-total is the root of the sum of all squares."""
+    """How behaviors are compared; the task's own if not given. For traces: ram sums the distances
+    of all steps, ram-total is the root of the sum of all squares."""
     max_steps: int | None = setting(None, kind=Kind.TASK, at_least=1, at_most=10**9)
     """Step limit of an episode, where the environment has none or a longer one."""
     start_from: str | None = setting(None, letters=4096)
@@ -164,6 +162,8 @@ class Config:
     training_environment: tuple[str, ...] = setting((), entries=100, letters=10_000, rule=_pairs)
     """Arguments that differ in the environment where candidates play, such as a faster simulation.
     Scores, behaviors of members and the best policy are those of the environment itself."""
+    training_generations: int | None = from_core("training_generations", episodes=True, at_least=1)
+    """Generations after which candidates play in the environment itself, too."""
     observation: str | None = setting(None, letters=1000, rule=names)
     """Which entries of the observation to use: KEY,KEY of a Dict, 0,1 of a Tuple, or numbers of a
     vector, as in 0:45,60; all if not given."""

@@ -54,6 +54,7 @@ class Keywords(TypedDict, total=False):
     start_from: str | None
     environment: Mapping[str, Any] | Sequence[str]
     training_environment: Mapping[str, Any] | Sequence[str]
+    training_generations: int | None
     observation: str | None
     imports: Sequence[str]
     retest_episodes: int

@@ -148,16 +148,16 @@ _halfcheetah_laptop = _with(
     _walking, generations=200, n=40, steps_per_generation=0, sigma=0.05, lr=0.1
 )
 
-# Candidates play with two substeps in place of five, in which a policy is as good as in the task
-# itself. Perturbations shrink: wide ones find a gait that forgives mistakes, and hide how well it
-# can be walked. Ranks leave out the reward for standing. In front of the trap there is no such
-# reward, and a population takes turns.
+# Candidates first play in a simulation that is six times as fast as the humanoid's own, then for as
+# long as it takes to feel at home there. Perturbations shrink: wide ones find a gait that forgives
+# mistakes, and hide how well it can be walked. Ranks leave out the reward for standing. In front of
+# the trap there is no such reward, and a population takes turns.
 _humanoid = _with(
     _walking,
-    generations=1500,
-    steps_per_generation=20_000,
+    generations=1200,
     half_life=1000,
-    training_environment=("substeps=2",),
+    training_environment=("integrator=implicitfast", "substeps=2"),
+    training_generations=1000,
 )
 _humanoid_laptop = _with(_humanoid, training_reward=5.0)
 _humanoid_trap_laptop = _with(_humanoid, members=3, weight_patience=10)
