@@ -148,10 +148,10 @@ _halfcheetah_laptop = _with(
     _walking, generations=200, n=40, steps_per_generation=0, sigma=0.05, lr=0.1
 )
 
-# Candidates first play in a simulation that is six times as fast as the humanoid's own, then for as
-# long as it takes to feel at home there. Perturbations shrink: wide ones find a gait that forgives
-# mistakes, and hide how well it can be walked. Ranks leave out the reward for standing. In front of
-# the trap there is no such reward, and a population takes turns.
+# Candidates first play in a simulation six times as fast as the humanoid's own; the last 200
+# generations play in its own. Perturbations shrink: wide ones find a gait that forgives mistakes,
+# narrow ones improve it. Ranks leave out the reward for standing. In front of the trap there is no
+# such reward, and a population takes turns.
 _humanoid = _with(
     _walking,
     generations=1200,
